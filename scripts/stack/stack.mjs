@@ -1,0 +1,149 @@
+// The two servers together: started, adopted, shared, stopped.
+
+import { mkdirSync, rmSync } from 'node:fs';
+import { hold, letGo, listHolders, withLock } from './lock.mjs';
+import { build, installModules } from './npm.mjs';
+import { elsewhere, local, logs } from './place.mjs';
+import { isPostgresRunning, setDurability, startPostgres, stopPostgres } from './postgres.mjs';
+import { isRabbitmqRunning, startRabbitmq, stopRabbitmq } from './rabbitmq.mjs';
+import { Failure, Interrupted, say } from './report.mjs';
+import { changeState, readState } from './state.mjs';
+
+const servers = {
+  postgres: {
+    given: 'DUEPOST_DATABASE_URL',
+    isRunning: isPostgresRunning,
+    start: startPostgres,
+    stop: stopPostgres,
+  },
+  rabbitmq: {
+    given: 'DUEPOST_AMQP_URL',
+    isRunning: isRabbitmqRunning,
+    start: startRabbitmq,
+    stop: stopRabbitmq,
+  },
+};
+
+function isGiven(name) {
+  return (process.env[servers[name].given] ?? '') !== '';
+}
+
+/** The lock, with one clear line where .local cannot be written. */
+async function inTurn(name, signal, body) {
+  try {
+    mkdirSync(logs, { recursive: true });
+    return await withLock(name, signal, body);
+  } catch (error) {
+    if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error;
+    throw new Failure(`no right to write ${error.path ?? local}: it belongs to another user`, {
+      advice: [
+        `stop what runs there as that user (npm run services -- reset), or: sudo rm -rf ${local} ${elsewhere}`,
+      ],
+    });
+  }
+}
+
+async function ensureServer(name, { fsync, signal }) {
+  if (isGiven(name)) {
+    say(name, `using ${servers[name].given}`);
+    return;
+  }
+  const { isRunning, start, stop } = servers[name];
+  const recorded = readState()[name];
+  const record = (server) => changeState({ [name]: server });
+  if (await isRunning(recorded)) {
+    say(name, `running already on 127.0.0.1:${recorded.port}`);
+    // Others may be using it: durability is only ever added for them, and taken away when nobody is there.
+    if (name === 'postgres' && (fsync || listHolders().length === 0))
+      setDurability(recorded, { fsync, record });
+    return;
+  }
+  if (recorded !== undefined) await stop(recorded);
+  await start({ fsync, record, signal });
+}
+
+async function stopServers() {
+  const state = readState();
+  for (const name of ['rabbitmq', 'postgres']) {
+    if (state[name] === undefined) continue;
+    await servers[name].stop(state[name]);
+    changeState({ [name]: undefined });
+    say(name, 'stopped');
+  }
+  changeState({ keep: false });
+}
+
+async function stopUnlessUsed() {
+  if (readState().keep || listHolders().length > 0) return;
+  await stopServers();
+}
+
+/**
+ * Makes everything ready at the same time: PostgreSQL, RabbitMQ and, with `prepare`, node_modules and dist.
+ * The caller is a holder afterwards, until `leaveStack`.
+ */
+export async function joinStack({ name, fsync = false, prepare = false, signal }) {
+  await inTurn(name, signal, async () => {
+    const parts = [ensureServer('postgres', { fsync, signal }), ensureServer('rabbitmq', { fsync, signal })];
+    if (prepare) parts.push(installModules(signal).then(() => build(signal)));
+    const results = await Promise.allSettled(parts);
+    const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+    if (errors.length > 0) {
+      await stopUnlessUsed();
+      throw signal?.aborted ? new Interrupted() : errors[0];
+    }
+    hold(name);
+  });
+}
+
+/** The last holder stops the servers, unless they were asked to stay. */
+export async function leaveStack({ name, keep = false }) {
+  await inTurn(name, undefined, async () => {
+    letGo();
+    if (keep) changeState({ keep: true });
+    await stopUnlessUsed();
+  });
+}
+
+/** What a command needs to find the servers. */
+export function createEnvironment(environment) {
+  const { postgres, rabbitmq } = readState();
+  const env = { ...process.env };
+  if ((env.DUEPOST_ENV ?? '') === '') env.DUEPOST_ENV = environment;
+  if (!isGiven('postgres')) env.DUEPOST_DATABASE_URL = postgres.url;
+  if (!isGiven('rabbitmq')) {
+    env.DUEPOST_AMQP_URL = rabbitmq.url;
+    env.DUEPOST_MANAGEMENT_URL = rabbitmq.managementUrl;
+  }
+  return env;
+}
+
+/** Gives up the wish to keep the servers running; who uses them still keeps them. */
+export async function closeStack(name) {
+  await inTurn(name, undefined, async () => {
+    changeState({ keep: false });
+    const holders = listHolders();
+    for (const holder of holders)
+      say('stack', `in use by ${holder.name} (pid ${holder.pid}): stops when that ends`);
+    await stopUnlessUsed();
+  });
+}
+
+/** Stops the servers whoever uses them, and deletes everything they kept. */
+export async function resetStack(name) {
+  await inTurn(name, undefined, async () => {
+    await stopServers();
+    rmSync(elsewhere, { recursive: true, force: true });
+    rmSync(local, { recursive: true, force: true });
+  });
+}
+
+/** `{ name, server, running }` of both. */
+export function checkServers() {
+  const state = readState();
+  return Promise.all(
+    Object.entries(servers).map(async ([name, { isRunning }]) => {
+      return { name, server: state[name], running: await isRunning(state[name]) };
+    }),
+  );
+}
