@@ -33,11 +33,29 @@ export function parseRetryAfter(value: string | undefined, now: Date): number | 
 function untilDate(text: string, now: Date): number | undefined {
   for (const form of DATE_FORMS) {
     const parts = form.exec(text)?.groups;
-    if (parts !== undefined) return toDate(parts, now)?.getTime().valueOf();
+    if (parts === undefined) continue;
+    const instantMs = toInstant(parts, now);
+    return instantMs === undefined ? undefined : instantMs - now.getTime();
   }
   return undefined;
 }
 
-function toDate(_parts: Record<string, string>, _now: Date): Date | undefined {
-  return undefined;
+/** Milliseconds since 1970; undefined for a day the month does not have. */
+function toInstant(parts: Record<string, string>, now: Date): number | undefined {
+  const [day, hour, minute, second] = ['day', 'hour', 'minute', 'second'].map((part) => Number(parts[part]));
+  const month = MONTHS.indexOf(parts['month'] ?? '');
+  const yearText = parts['year'] ?? '';
+  const year = yearText.length === 2 ? fullYear(Number(yearText), now) : Number(yearText);
+  const midnight = new Date(0);
+  // Not Date.UTC, which takes the years 0 to 99 for 1900 to 1999.
+  midnight.setUTCFullYear(year, month, day);
+  if (midnight.getUTCDate() !== day) return undefined;
+  return midnight.setUTCHours(hour ?? 0, minute, second);
+}
+
+/** RFC 9110 section 5.6.7: a year that seems more than 50 years ahead is the latest past one that ends alike. */
+function fullYear(lastDigits: number, now: Date): number {
+  const thisYear = now.getUTCFullYear();
+  const yearsAhead = (lastDigits - (thisYear % 100) + 100) % 100;
+  return thisYear + (yearsAhead > 50 ? yearsAhead - 100 : yearsAhead);
 }
