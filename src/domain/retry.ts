@@ -140,9 +140,7 @@ function boundByDeadline(
       reason: 'last call',
     };
   }
-  if (latestMs < FLOOR_MS) {
-    return DEADLINE_PASSED;
-  }
+  if (latestMs < FLOOR_MS) return DEADLINE_PASSED;
   return {
     delayMs: FLOOR_MS,
     lastCall: false,
