@@ -5,6 +5,17 @@ import { Refusal } from './refusal.ts';
 /** Deep enough for any payload, and far from the end of the stack for whatever walks the value later. */
 const MAX_DEPTH = 200;
 
+const QUOTE = 0x22;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const NUMBER = /[-+.0-9eE]+/y;
+
 type Members = Record<string, unknown>;
 
 /**
@@ -70,17 +81,6 @@ function scan(text: string): boolean {
   }
   return inexact;
 }
-
-const QUOTE = 0x22;
-const MINUS = 0x2d;
-const ZERO = 0x30;
-const NINE = 0x39;
-const OPEN_BRACKET = 0x5b;
-const BACKSLASH = 0x5c;
-const CLOSE_BRACKET = 0x5d;
-const OPEN_BRACE = 0x7b;
-const CLOSE_BRACE = 0x7d;
-const NUMBER = /[-+.0-9eE]+/y;
 
 /** Where the string that opens at `start` closes, or the end of the text. */
 function endOfString(text: string, start: number): number {

@@ -133,12 +133,9 @@ function boundByDeadline(
   }
   if (lastCallMs >= FLOOR_MS) {
     if (free.delayMs < lastCallMs) return free;
-    return {
-      delayMs: lastCallMs,
-      lastCall: true,
-      retryAfterClamped: retryAfterMs > lastCallMs,
-      reason: 'last call',
-    };
+    const retryAfterClamped = retryAfterMs > lastCallMs;
+    const reason = retryAfterClamped ? 'last call, Retry-After points past it' : 'last call';
+    return { delayMs: lastCallMs, lastCall: true, retryAfterClamped, reason };
   }
   if (latestMs < FLOOR_MS) return DEADLINE_PASSED;
   return {

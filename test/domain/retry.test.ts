@@ -211,7 +211,7 @@ describe('Retry-After', () => {
         delayMs: 10 * MINUTE - 15 * SECOND,
         lastCall: true,
         retryAfterClamped: true,
-        reason: 'last call',
+        reason: 'last call, Retry-After points past it',
       });
     }
     expect(reminder(1, 16 * SECOND - 1, { retryAfterMs: 2_000 })).toMatchObject({
