@@ -18,9 +18,9 @@ import { readState } from './stack/state.mjs';
 const usage = 'usage: npm run services -- up | down | status | reset | ctl <arguments of rabbitmqctl>';
 const [command, ...args] = process.argv.slice(2);
 
-async function up() {
+async function up({ signal }) {
   const name = 'services up';
-  await joinStack({ name });
+  await joinStack({ name, signal });
   await leaveStack({ name, keep: true });
   const env = createEnvironment('development');
   const { postgres, rabbitmq } = readState();
@@ -63,10 +63,10 @@ const commands = {
   ctl,
 };
 
-await runScript(async () => {
+await runScript(async (watch) => {
   if (!Object.hasOwn(commands, command ?? '')) {
     process.stderr.write(`${usage}\n`);
     return 2;
   }
-  return (await commands[command]()) ?? 0;
+  return (await commands[command](watch)) ?? 0;
 });

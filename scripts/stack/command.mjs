@@ -18,17 +18,6 @@ function checkNode() {
   throw new Failure(`Node ${process.versions.node} is too old: ${oldestNode.join('.')} or newer is needed`);
 }
 
-/** Runs the body and exits with the code it returns; a failure is printed as one block, exit code 1. */
-export async function runScript(body) {
-  try {
-    checkNode();
-    process.exitCode = await body();
-  } catch (error) {
-    if (!(error instanceof Interrupted)) printFailure(error);
-    process.exitCode = error.exitCode ?? 1;
-  }
-}
-
 /** Passes signals to the foreground child; while there is none, the first one aborts the start. */
 function watchSignals() {
   const controller = new AbortController();
@@ -51,6 +40,21 @@ function watchSignals() {
 }
 
 /**
+ * Runs the body and exits with the code it returns; a failure is printed as one block, exit code 1.
+ * The body gets `watch`, whose abort signal tells a start to give up.
+ */
+export async function runScript(body) {
+  const watch = watchSignals();
+  try {
+    checkNode();
+    process.exitCode = await body(watch);
+  } catch (error) {
+    if (!(error instanceof Interrupted)) printFailure(error);
+    process.exitCode = signalCodes[watch.received] ?? 1;
+  }
+}
+
+/**
  * Runs `node <args>` in the foreground and gives its exit code. In a process group of its own, so that a Ctrl-C
  * reaches it once, through us, and it can stop in order.
  */
@@ -70,6 +74,8 @@ async function runNode(args, { env, watch }) {
     });
   } finally {
     watch.child = undefined;
+    // What it started and did not end, such as test workers after a Ctrl-C, would keep using the servers.
+    signalProcess(-child.pid, 'SIGKILL');
   }
 }
 
@@ -81,19 +87,13 @@ async function runNode(args, { env, watch }) {
 export async function withStack({ name, environment, fsync = false }, body) {
   const keep = process.argv.includes('--keep');
   const args = process.argv.slice(2).filter((argument) => argument !== '--keep');
-  await runScript(async () => {
-    const watch = watchSignals();
+  await runScript(async (watch) => {
+    await joinStack({ name, fsync, prepare: true, signal: watch.signal });
     try {
-      await joinStack({ name, fsync, prepare: true, signal: watch.signal });
-      try {
-        const env = createEnvironment(environment);
-        return await body({ args, node: (nodeArgs) => runNode(nodeArgs, { env, watch }) });
-      } finally {
-        await leaveStack({ name, keep });
-      }
-    } catch (error) {
-      if (error instanceof Interrupted) error.exitCode = signalCodes[watch.received];
-      throw error;
+      const env = createEnvironment(environment);
+      return await body({ args, node: (nodeArgs) => runNode(nodeArgs, { env, watch }) });
+    } finally {
+      await leaveStack({ name, keep });
     }
   });
 }

@@ -5,6 +5,7 @@ import {
   chmodSync,
   chownSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   rmSync,
@@ -39,9 +40,10 @@ function findServerUser() {
 function prepareHome(user) {
   const home = user === undefined || othersCanEnter() ? local : elsewhere;
   mkdirSync(home, { recursive: true, mode: 0o755 });
-  // /var/tmp is everybody's: a folder somebody else put there is not ours to use.
-  if (statSync(home).uid !== process.getuid())
+  // /var/tmp is everybody's: a folder that somebody else put there is not ours to use.
+  if (home === elsewhere && lstatSync(home).uid !== process.getuid()) {
     throw new Failure(`${home} belongs to another user: remove it`);
+  }
   if (user !== undefined) {
     // What npm unpacks there must be readable whatever the caller's umask is.
     process.umask(0o022);
