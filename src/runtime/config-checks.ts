@@ -1,0 +1,66 @@
+import { statSync } from 'node:fs';
+import { type Environment, SETTINGS, type Values } from './config-settings.ts';
+
+// Everyone can read this one: it must never protect anything but data made up for development.
+export const DEVELOPMENT_MASTER_KEY: string = Buffer.from('duepost: never for real secrets!').toString(
+  'base64',
+);
+
+const SHORTEST_HORIZON_MS = 120_000;
+const SHORTEST_LEASE_MARGIN_MS = 2_000;
+
+/** What no setting can see alone. */
+export function checkTogether(
+  env: Environment,
+  values: Values,
+  { requireServers, problems }: { requireServers: boolean; problems: string[] },
+): void {
+  const requiredHere = requireServers
+    ? ['database.url', 'broker.url', ...(isReal(env) ? ['masterKey'] : [])]
+    : [];
+  for (const [name, setting] of Object.entries(SETTINGS)) {
+    if (values[name] === null && (setting.optional !== true || requiredHere.includes(name))) {
+      problems.push(`${name} is missing: set ${setting.env}`);
+    }
+  }
+  const keys = [values['masterKey'], ...((values['previousMasterKeys'] as unknown[] | null) ?? [])];
+  if (isReal(env) && keys.some((key) => typeof key === 'string' && isDevelopmentKey(key))) {
+    problems.push(
+      `masterKey (DUEPOST_MASTER_KEY) is the development key, which everyone can read: make one for ${env}`,
+    );
+  }
+  const timeoutMs = values['egress.timeoutMs'];
+  const leaseMs = values['claim.leaseMs'];
+  if (
+    typeof timeoutMs === 'number' &&
+    typeof leaseMs === 'number' &&
+    leaseMs < timeoutMs + SHORTEST_LEASE_MARGIN_MS
+  ) {
+    const least = timeoutMs + SHORTEST_LEASE_MARGIN_MS;
+    problems.push(
+      `claim.leaseMs (DUEPOST_CLAIM_LEASE_MS) must be at least egress.timeoutMs + ${SHORTEST_LEASE_MARGIN_MS} = ${least}, so that no claim ends during its call: value was ${leaseMs}`,
+    );
+  }
+  const horizonMs = values['horizonMs'];
+  if (env !== 'test' && typeof horizonMs === 'number' && horizonMs < SHORTEST_HORIZON_MS) {
+    problems.push(
+      `horizonMs (DUEPOST_HORIZON_MS) must be at least ${SHORTEST_HORIZON_MS}, except in test: value was ${horizonMs}`,
+    );
+  }
+  const calendarsDir = values['calendarsDir'];
+  if (
+    typeof calendarsDir === 'string' &&
+    statSync(calendarsDir, { throwIfNoEntry: false })?.isDirectory() !== true
+  ) {
+    problems.push('calendarsDir (DUEPOST_CALENDARS_DIR) is not a folder');
+  }
+}
+
+/** Whether an environment serves real customers. */
+export function isReal(env: Environment): boolean {
+  return env === 'staging' || env === 'production';
+}
+
+function isDevelopmentKey(key: string): boolean {
+  return Buffer.from(key, 'base64').equals(Buffer.from(DEVELOPMENT_MASTER_KEY, 'base64'));
+}

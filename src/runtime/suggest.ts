@@ -1,0 +1,35 @@
+/**
+ * The name that was probably meant, or undefined when none comes near.
+ *
+ * Case is ignored, and a name whose last part (after a dot) is the same counts as near.
+ */
+export function suggest(name: string, names: Iterable<string>): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(1, Math.floor(name.length / 4)) + 1;
+  for (const candidate of names) {
+    const distance = Math.min(
+      distanceBetween(name.toLowerCase(), candidate.toLowerCase()),
+      lastPart(name) === lastPart(candidate) ? 1 : Number.POSITIVE_INFINITY,
+    );
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function lastPart(name: string): string {
+  return name.slice(name.lastIndexOf('.') + 1).toLowerCase();
+}
+
+/** How many characters have to be put in, taken out or changed (Levenshtein). */
+function distanceBetween(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j += 1) {
+      const changed = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(changed, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
