@@ -18,7 +18,7 @@ import { elsewhere, local, logs, othersCanEnter } from './place.mjs';
 import { accepts, findFreePorts } from './ports.mjs';
 import { findSystemPostgres, installNpmPostgres, isNpmPostgresPossible } from './postgres-binaries.mjs';
 import { commandLine, identify, isAlive, run, signalProcess, spawnServer, waitUntil } from './process.mjs';
-import { Failure, lastLines, say } from './report.mjs';
+import { Failure, lastLines, resetAdvice, say } from './report.mjs';
 
 const log = join(logs, 'postgres.log');
 const initLog = join(logs, 'initdb.log');
@@ -152,7 +152,7 @@ export async function startPostgres({ fsync, record, signal }) {
   if (server.exit !== undefined || !inTime) {
     const how =
       server.exit === undefined ? `is not ready after ${readyWithinMs / 1000} s` : `ended (${server.exit})`;
-    throw new Failure(`PostgreSQL on port ${port} ${how}`, { log });
+    throw new Failure(`PostgreSQL on port ${port} ${how}`, { advice: resetAdvice, log });
   }
   say('postgres', `ready on 127.0.0.1:${port} (${postgres.major}, ${postgres.bin})`);
 }

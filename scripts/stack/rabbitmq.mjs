@@ -7,7 +7,7 @@ import { local, logs, stackName } from './place.mjs';
 import { accepts, findFreePorts } from './ports.mjs';
 import { findInGroup, isAlive, signalProcess, spawnServer, waitUntil } from './process.mjs';
 import { canInstall, findEpmd, findRabbitmq, installRabbitmq } from './rabbitmq-binaries.mjs';
-import { Failure, say } from './report.mjs';
+import { Failure, resetAdvice, say } from './report.mjs';
 
 const home = join(local, 'rabbitmq');
 const log = join(logs, 'rabbitmq.log');
@@ -115,7 +115,7 @@ export async function startRabbitmq({ record, signal }) {
   if (broker.exit !== undefined || !inTime) {
     const how =
       broker.exit === undefined ? `is not ready after ${readyWithinMs / 1000} s` : `ended (${broker.exit})`;
-    throw new Failure(`RabbitMQ on port ${amqp} ${how}`, { log });
+    throw new Failure(`RabbitMQ on port ${amqp} ${how}`, { advice: resetAdvice, log });
   }
   await waitUntil(() => accepts(management), { withinMs: 5000, signal });
   record({ ...server, beam: findInGroup(broker.pid, 'beam.smp') });

@@ -19,6 +19,8 @@ export class Failure extends Error {
   }
 }
 
+export const resetAdvice = ['from scratch: npm run services -- reset'];
+
 /** A signal ended the start. */
 export class Interrupted extends Error {}
 

@@ -84,13 +84,19 @@ async function stopUnlessUsed() {
  */
 export async function joinStack({ name, fsync = false, prepare = false, signal }) {
   await inTurn(name, signal, async () => {
-    const parts = [ensureServer('postgres', { fsync, signal }), ensureServer('rabbitmq', { fsync, signal })];
-    if (prepare) parts.push(installModules(signal).then(() => build(signal)));
-    const results = await Promise.allSettled(parts);
-    const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
-    if (errors.length > 0) {
+    const failed = new AbortController();
+    const either = AbortSignal.any([signal, failed.signal]);
+    const parts = [
+      ensureServer('postgres', { fsync, signal: either }),
+      ensureServer('rabbitmq', { fsync, signal: either }),
+      prepare ? installModules(either).then(() => build(either)) : undefined,
+    ];
+    // The first failure ends the other parts, and is the one that is told.
+    await Promise.all(parts).catch((error) => failed.abort(error));
+    await Promise.allSettled(parts);
+    if (either.aborted) {
       await stopUnlessUsed();
-      throw signal?.aborted ? new Interrupted() : errors[0];
+      throw signal.aborted ? new Interrupted() : failed.signal.reason;
     }
     hold(name);
   });
