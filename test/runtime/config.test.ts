@@ -541,7 +541,7 @@ function documentedRow(name: string, setting: Setting, defaults: Record<string, 
   const value =
     key === undefined ? defaults[section] : (defaults[section] as Record<string, unknown> | undefined)?.[key];
   const shown =
-    value === undefined ? '' : Array.isArray(value) && value.length === 0 ? 'none' : `\`${String(value)}\``;
+    value === undefined ? '' : Array.isArray(value) && value.length === 0 ? 'none' : `\`${value as string}\``;
   const variable = `\`${setting.env}\`${hasFileVariable(setting) ? ' (`_FILE`)' : ''}`;
   return `| \`${name}\` | ${variable} | ${shown} | ${allowed(setting)}${setting.doc} |`;
 }
