@@ -1,8 +1,9 @@
 // What every npm script does around its real work: Node's version, signals, the stack, the exit code.
 
 import { spawn } from 'node:child_process';
+import { hold } from './lock.mjs';
 import { root } from './place.mjs';
-import { signalProcess } from './process.mjs';
+import { describeProcess, signalProcess } from './process.mjs';
 import { Failure, Interrupted, printFailure } from './report.mjs';
 import { createEnvironment, joinStack, leaveStack } from './stack.mjs';
 
@@ -58,7 +59,7 @@ export async function runScript(body) {
  * Runs `node <args>` in the foreground and gives its exit code. In a process group of its own, so that a Ctrl-C
  * reaches it once, through us, and it can stop in order.
  */
-async function runNode(args, { env, watch }) {
+async function runNode(args, { name, env, watch }) {
   if (watch.received !== undefined) throw new Interrupted();
   const child = spawn(process.execPath, args, {
     cwd: root,
@@ -67,6 +68,7 @@ async function runNode(args, { env, watch }) {
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   watch.child = child;
+  if (child.pid !== undefined) hold(name, describeProcess(child.pid));
   try {
     return await new Promise((resolve, reject) => {
       child.once('error', reject);
@@ -91,7 +93,7 @@ export async function withStack({ name, environment, fsync = false }, body) {
     await joinStack({ name, fsync, prepare: true, signal: watch.signal });
     try {
       const env = createEnvironment(environment);
-      return await body({ args, node: (nodeArgs) => runNode(nodeArgs, { env, watch }) });
+      return await body({ args, node: (nodeArgs) => runNode(nodeArgs, { name, env, watch }) });
     } finally {
       await leaveStack({ name, keep });
     }

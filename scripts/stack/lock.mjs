@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, wr
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { local } from './place.mjs';
-import { describeProcess, isAlive } from './process.mjs';
+import { describeProcess, isAlive, signalProcess } from './process.mjs';
 import { Interrupted, say } from './report.mjs';
 
 const lock = join(local, 'lock');
@@ -27,9 +27,9 @@ function readMarks(folder) {
   });
 }
 
-function writeMark(folder, name) {
+function writeMark(folder, name, child) {
   mkdirSync(folder, { recursive: true });
-  const mark = { ...describeProcess(process.pid), name };
+  const mark = { ...describeProcess(process.pid), name, child };
   writeFileSync(join(folder, String(process.pid)), JSON.stringify(mark));
 }
 
@@ -75,18 +75,23 @@ export async function withLock(name, signal, body) {
   }
 }
 
-export function hold(name) {
-  writeMark(holders, name);
+/** Marks this process as a user of the stack; `child` is the process it runs in the foreground, if any. */
+export function hold(name, child) {
+  writeMark(holders, name, child);
 }
 
 export function letGo() {
   removeMark(join(holders, String(process.pid)));
 }
 
-/** Everybody who is using the stack now; the marks of those who died are removed. */
+/**
+ * Everybody who is using the stack now. The marks of those who died are removed, and what they ran in the foreground
+ * is ended: nobody can reach it with a Ctrl-C any more, and it holds its port.
+ */
 export function listHolders() {
   return readMarks(holders).filter((mark) => {
     if (isAlive(mark)) return true;
+    if (isAlive(mark.child)) signalProcess(-mark.child.pid, 'SIGKILL');
     removeMark(mark.file);
     return false;
   });

@@ -43,7 +43,7 @@ async function inTurn(name, signal, body) {
   }
 }
 
-async function ensureServer(name, { fsync, signal }) {
+async function ensureServer(name, { fsync, others, signal }) {
   if (isGiven(name)) {
     say(name, `using ${servers[name].given}`);
     return;
@@ -84,11 +84,12 @@ async function stopUnlessUsed() {
  */
 export async function joinStack({ name, fsync = false, prepare = false, signal }) {
   await inTurn(name, signal, async () => {
+    const others = listHolders();
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
     const parts = [
-      ensureServer('postgres', { fsync, signal: either }),
-      ensureServer('rabbitmq', { fsync, signal: either }),
+      ensureServer('postgres', { fsync, others, signal: either }),
+      ensureServer('rabbitmq', { fsync, others, signal: either }),
       prepare ? installModules(either).then(() => build(either)) : undefined,
     ];
     // The first failure ends the other parts, and is the one that is told.
@@ -138,6 +139,7 @@ export async function closeStack(name) {
 /** Stops the servers whoever uses them, and deletes everything they kept. */
 export async function resetStack(name) {
   await inTurn(name, undefined, async () => {
+    listHolders();
     await stopServers();
     rmSync(elsewhere, { recursive: true, force: true });
     rmSync(local, { recursive: true, force: true });
