@@ -1,11 +1,13 @@
 // npm test [-- vitest arguments]: servers, build, tests with coverage; ends with "N passed, N failed".
 
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { withStack } from './stack/command.mjs';
-import { local } from './stack/place.mjs';
+import { local, root } from './stack/place.mjs';
 
+// Of this run alone: two at once would delete each other's.
 const reportFile = join(local, `vitest.${process.pid}.json`);
+const coverageFolder = join(local, `coverage.${process.pid}`);
 
 /** Counts what vitest wrote down; a file that could not even be loaded has no failed test, but has failed. */
 function readCounts() {
@@ -22,10 +24,18 @@ function readCounts() {
   }
 }
 
+function publishCoverage() {
+  if (!existsSync(coverageFolder)) return;
+  rmSync(join(root, 'coverage'), { recursive: true, force: true });
+  renameSync(coverageFolder, join(root, 'coverage'));
+}
+
 let code = 1;
 await withStack({ name: 'npm test', environment: 'test' }, async ({ args, node }) => {
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile}`];
-  code = await node(['node_modules/vitest/vitest.mjs', 'run', '--coverage', ...reporters, ...args]);
+  const coverage = ['--coverage', `--coverage.reportsDirectory=${coverageFolder}`];
+  code = await node(['node_modules/vitest/vitest.mjs', 'run', ...coverage, ...reporters, ...args]);
+  publishCoverage();
   return code;
 });
 

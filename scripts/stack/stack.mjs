@@ -54,8 +54,7 @@ async function ensureServer(name, { fsync, others, signal }) {
   if (await isRunning(recorded)) {
     say(name, `running already on 127.0.0.1:${recorded.port}`);
     // Others may be using it: durability is only ever added for them, and taken away when nobody is there.
-    if (name === 'postgres' && (fsync || listHolders().length === 0))
-      setDurability(recorded, { fsync, record });
+    if (name === 'postgres' && (fsync || others.length === 0)) setDurability(recorded, { fsync, record });
     return;
   }
   if (recorded !== undefined) await stop(recorded);
