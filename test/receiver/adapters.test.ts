@@ -95,7 +95,7 @@ const FRAMEWORKS: Record<string, Start> = {
   },
 };
 
-describe.each(Object.entries(FRAMEWORKS))('the adapter for %s', (name, start) => {
+describe.each(Object.entries(FRAMEWORKS))('the adapter for %s', (_name, start) => {
   it('hands over the raw bytes, answers with headers and body, and replays them', async () => {
     const seen: string[] = [];
     const url = await start(
@@ -164,17 +164,19 @@ describe.each(Object.entries(FRAMEWORKS))('the adapter for %s', (name, start) =>
     expect(errors).toEqual([fault]);
     expect((await post(url, { key: 'k', attempt: 2 })).status).toBe(204);
   });
-
-  // What express.raw() let through was within a limit of its own.
-  it.runIf(name !== 'Express with express.raw()')('answers 413 to more than 2 MiB', async () => {
-    const handle = async () => undefined;
-    const url = await start({ secret: SECRET, store: createMemoryStore(), handle }, []);
-    const response = await post(url, { key: 'k', body: 'x'.repeat(2 * 1024 * 1024 + 1) });
-    expect(response.status).toBe(413);
-  });
 });
 
 describe('the adapters', () => {
+  // What express.raw() let through was within a limit of its own.
+  const readers = Object.entries(FRAMEWORKS).filter(([name]) => name !== 'Express with express.raw()');
+
+  it.each(readers)('answer 413 to more than 2 MiB (%s)', async (_name, start) => {
+    const options = { secret: SECRET, store: createMemoryStore(), handle: async () => undefined };
+    const url = await start(options, []);
+    const response = await post(url, { key: 'k', body: 'x'.repeat(2 * 1024 * 1024 + 1) });
+    expect(response.status).toBe(413);
+  });
+
   it('tell an Express application that parses before verifying what is wrong', async () => {
     const errors: unknown[] = [];
     const options = { secret: SECRET, store: createMemoryStore(), handle: async () => undefined };
