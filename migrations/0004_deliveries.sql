@@ -17,6 +17,8 @@ create table delivery (
   -- The attempt number at which this cycle began: a replay gives a new budget, numbers go on.
   attempt_base int not null default 0,
   cycle int not null default 1,
+  -- Moves with every reschedule: a decision taken under an older one is recognised.
+  revision int not null default 1,
   claimed_at timestamptz,
   claim_expires_at timestamptz,
   claimed_by text,

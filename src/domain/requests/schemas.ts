@@ -1,0 +1,160 @@
+import Type, { type Static } from 'typebox';
+
+/** Text from outside that is stored and shown: no control characters, U+0000 among them. */
+const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$';
+
+export const ContractRef = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: PRINTABLE,
+  description: "The contract's reference, as on its invoices.",
+});
+
+export const EndpointReference = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: PRINTABLE,
+  description: "An endpoint's id or its unique name.",
+});
+
+export const EventType = Type.String({
+  pattern: '^[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*$',
+  maxLength: 100,
+  description: 'What happened, such as `order.created`.',
+});
+
+export const IdempotencyKey = Type.String({
+  pattern: '^[A-Za-z0-9_:./-]{1,200}$',
+  description: 'Chosen by the producer; the same key and content is the same thing.',
+});
+
+const Instant = Type.String({ format: 'date-time', description: 'RFC 3339, with an offset.' });
+
+const Period = Type.String({
+  maxLength: 40,
+  description: 'ISO 8601 dates only (`P30D`, `P1M15D`, `P2W`), or business days (`P10B`).',
+});
+
+const RenewalDate = Type.String({ maxLength: 40, description: 'YYYY-MM-DD.' });
+
+export const ReminderBody = Type.Object(
+  {
+    idempotency_key: Type.Optional(IdempotencyKey),
+    contract_ref: ContractRef,
+    endpoint: EndpointReference,
+    renewal_date: RenewalDate,
+    notice_period: Period,
+    jurisdiction: Type.String({
+      minLength: 1,
+      maxLength: 60,
+      description: 'ISO 3166 code (`DE`, `DE-BY`, `US-CA`), or the name of a calendar file.',
+    }),
+    time_zone: Type.Optional(Type.String({ maxLength: 60, description: 'IANA name.' })),
+    deadline: Type.Optional(Period),
+    deadline_at: Type.Optional(Instant),
+    type: Type.Optional(EventType),
+    payload: Type.Optional(Type.Any({ description: 'Any JSON; sent as `data`.' })),
+  },
+  { additionalProperties: false },
+);
+export type ReminderBody = Static<typeof ReminderBody>;
+
+const ReminderReference = {
+  contract_ref: Type.Optional(ContractRef),
+  reminder_id: Type.Optional(Type.String({ pattern: '^rem_[0-9a-hjkmnp-tv-z]{26}$' })),
+};
+
+const Timing = {
+  renewal_date: Type.Optional(RenewalDate),
+  notice_period: Type.Optional(Period),
+  deadline: Type.Optional(Period),
+  deadline_at: Type.Optional(Instant),
+};
+
+/** Over AMQP; HTTP names the reminder in the path. */
+export const RescheduleBody = Type.Object(
+  { idempotency_key: Type.Optional(IdempotencyKey), ...ReminderReference, ...Timing },
+  { additionalProperties: false },
+);
+export type RescheduleBody = Static<typeof RescheduleBody>;
+
+export const ReminderPatchBody = Type.Object(Timing, { additionalProperties: false, minProperties: 1 });
+export type ReminderPatchBody = Static<typeof ReminderPatchBody>;
+
+const Reason = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  pattern: PRINTABLE,
+  description: 'For the audit trail.',
+});
+
+export const CancelBody = Type.Object(
+  { idempotency_key: Type.Optional(IdempotencyKey), ...ReminderReference, reason: Reason },
+  { additionalProperties: false },
+);
+export type CancelBody = Static<typeof CancelBody>;
+
+export const ReasonBody = Type.Object({ reason: Reason }, { additionalProperties: false });
+export type ReasonBody = Static<typeof ReasonBody>;
+
+export const EventBody = Type.Object(
+  {
+    idempotency_key: Type.Optional(IdempotencyKey),
+    type: EventType,
+    payload: Type.Any({ description: 'Any JSON; sent as `data`.' }),
+    endpoint: Type.Optional(EndpointReference),
+    contract_ref: Type.Optional(ContractRef),
+    deliver_at: Type.Optional(Instant),
+    deadline_at: Type.Optional(Instant),
+  },
+  { additionalProperties: false },
+);
+export type EventBody = Static<typeof EventBody>;
+
+const EventTypePattern = Type.String({
+  pattern: '^(\\*|[A-Za-z0-9_]+([.-][A-Za-z0-9_]+)*(\\.\\*)?)$',
+  maxLength: 100,
+  description: '`*`, an exact type, or a family such as `order.*`.',
+});
+
+const Mode = Type.Union([Type.Literal('live'), Type.Literal('shadow')], {
+  description: '`shadow`: everything but the call to the customer.',
+});
+
+const EndpointMembers = {
+  name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,99}$', description: 'Unique; lower case.' }),
+  url: Type.String({ minLength: 1, maxLength: 2048 }),
+  mode: Mode,
+  event_types: Type.Array(EventTypePattern, { minItems: 1, maxItems: 100, uniqueItems: true }),
+  policy: Type.Any({ description: 'A retry policy; null: the default of what is sent.' }),
+  retry_schedule: Type.Array(Type.Number({ minimum: 0 }), { minItems: 1, maxItems: 100 }),
+  max_attempts: Type.Integer({ minimum: 1, maximum: 100 }),
+  max_in_flight: Type.Union([Type.Integer({ minimum: 1, maximum: 10_000 }), Type.Null()]),
+  headers: Type.Record(Type.String(), Type.String()),
+};
+
+export const EndpointBody = Type.Object(
+  {
+    ...EndpointMembers,
+    mode: Type.Optional(EndpointMembers.mode),
+    event_types: Type.Optional(EndpointMembers.event_types),
+    policy: Type.Optional(EndpointMembers.policy),
+    retry_schedule: Type.Optional(EndpointMembers.retry_schedule),
+    max_attempts: Type.Optional(EndpointMembers.max_attempts),
+    max_in_flight: Type.Optional(EndpointMembers.max_in_flight),
+    headers: Type.Optional(EndpointMembers.headers),
+    secret: Type.Optional(Type.String({ description: '`whsec_…`; made if left out.' })),
+  },
+  { additionalProperties: false },
+);
+export type EndpointBody = Static<typeof EndpointBody>;
+
+/** A JSON merge patch (RFC 7396). */
+export const EndpointPatchBody = Type.Partial(
+  Type.Object({
+    ...EndpointMembers,
+    headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()])),
+  }),
+  { additionalProperties: false, minProperties: 1 },
+);
+export type EndpointPatchBody = Static<typeof EndpointPatchBody>;

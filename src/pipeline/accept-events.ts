@@ -1,0 +1,245 @@
+import { parsePolicy, policyInUse } from '../domain/policy.ts';
+import { refuseField } from '../domain/refusal.ts';
+import { contentSha256, eventBody } from '../domain/requests/body.ts';
+import { firstDelayMs } from '../domain/retry.ts';
+import { type Batcher, createBatcher } from '../runtime/batch.ts';
+import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../store/endpoints.ts';
+import { type EventDelivery, findEventsByKey, type StoredEvent } from '../store/events.ts';
+import type { Queryable } from '../store/pool.ts';
+import { insertEvents, type NewDelivery, type NewEvent } from '../store/sources.ts';
+import {
+  type AcceptorOptions,
+  insertOnce,
+  keyReused,
+  LANES,
+  MAX_BATCH,
+  newId,
+  type Outcome,
+} from './accept.ts';
+
+/** An event as a producer hands it in. */
+export interface EventRequest {
+  readonly idempotencyKey: string;
+  readonly type: string;
+  readonly payload: unknown;
+  /** An endpoint's id or name; undefined: every endpoint that wants the type. */
+  readonly endpoint: string | undefined;
+  readonly contractRef: string | undefined;
+  readonly deliverAt: Date | undefined;
+  readonly deadlineAt: Date | undefined;
+  /** Who asks: a key, a command line user, an AMQP user. */
+  readonly actor: string;
+}
+
+export interface EventResult {
+  readonly eventId: string;
+  readonly type: string;
+  readonly duplicate: boolean;
+  readonly deliveries: readonly EventDelivery[];
+}
+
+/** Accepts events: rows first, in one transaction, then the wake-ups. */
+export interface EventAcceptor {
+  /** Throws a Refusal for a request that is not accepted; nothing of it is stored then. */
+  publish(request: EventRequest): Promise<EventResult>;
+  close(): Promise<void>;
+}
+
+export function createEventAcceptor(options: AcceptorOptions): EventAcceptor {
+  const batcher: Batcher<EventRequest, Outcome<EventResult>> = createBatcher({
+    lanes: LANES,
+    maxBatch: MAX_BATCH,
+    run: (requests) => acceptEvents(options, requests),
+  });
+  return {
+    async publish(request) {
+      const outcome = await batcher.add(request);
+      if ('refusal' in outcome) throw outcome.refusal;
+      return outcome.result;
+    },
+    close: () => batcher.close(),
+  };
+}
+
+/**
+ * Accepts a batch: one read of the endpoints that match, one statement that writes everything.
+ *
+ * Of several with one key, whoever inserts first wins; the others find it and compare the content.
+ */
+async function acceptEvents(
+  options: AcceptorOptions,
+  requests: readonly EventRequest[],
+): Promise<Outcome<EventResult>[]> {
+  const { db, announcer } = options;
+  const known = await findEventsByKey(
+    db,
+    requests.map((r) => r.idempotencyKey),
+  );
+  const targets = await findTargets(db, requests);
+  const outcomes: (Outcome<EventResult> | undefined)[] = new Array(requests.length);
+  const plans = new Map<number, NewEvent & { readonly answer: EventDelivery[] }>();
+  requests.forEach((request, i) => {
+    try {
+      const before = known.get(request.idempotencyKey);
+      if (before !== undefined) outcomes[i] = { result: repeat(before, request, targets) };
+      else plans.set(i, planEvent(request, targets, options.timeoutMs));
+    } catch (error) {
+      outcomes[i] = { refusal: error };
+    }
+  });
+  if (plans.size > 0) {
+    // In the order of the keys, so that two batches never wait for each other in a circle.
+    const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+    const inserted = await insertOnce(() => insertEvents(db, ordered));
+    const lost = [...plans].filter(([, plan]) => !inserted.has(plan.eventId));
+    const winners = await findEventsByKey(
+      db,
+      lost.map(([, plan]) => plan.idempotencyKey),
+    );
+    for (const [i, plan] of plans) {
+      const request = requests[i] as EventRequest;
+      outcomes[i] = inserted.has(plan.eventId)
+        ? { result: { eventId: plan.eventId, type: plan.type, duplicate: false, deliveries: plan.answer } }
+        : repeatOrRefusal(winners.get(plan.idempotencyKey), request, targets);
+    }
+    announcer.announce(
+      [...inserted.values()]
+        .flat()
+        .filter((d) => d.state === 'due')
+        .map((d) => ({ ...d, attempt: 1 })),
+    );
+  }
+  return outcomes as Outcome<EventResult>[];
+}
+
+interface Targets {
+  readonly now: Date;
+  readonly byReference: ReadonlyMap<string, Endpoint>;
+  readonly wanting: readonly Endpoint[];
+}
+
+async function findTargets(db: Queryable, requests: readonly EventRequest[]): Promise<Targets> {
+  const references = [...new Set(requests.flatMap((r) => r.endpoint ?? []))];
+  const types = requests.filter((r) => r.endpoint === undefined).map((r) => r.type);
+  const named = await findEndpoints(db, references);
+  const wanting =
+    types.length === 0
+      ? []
+      : (await listEndpointsForTypes(db, [...new Set(types.flatMap(patternsOf))])).endpoints;
+  return { ...named, wanting };
+}
+
+/** The patterns that match a type: `*`, itself, and every family it belongs to. */
+export function patternsOf(type: string): string[] {
+  const parts = type.split('.');
+  return ['*', type, ...parts.map((_, i) => `${parts.slice(0, i + 1).join('.')}.*`).slice(0, -1)];
+}
+
+function planEvent(
+  request: EventRequest,
+  targets: Targets,
+  timeoutMs: number,
+): NewEvent & { answer: EventDelivery[] } {
+  const { now } = targets;
+  const endpoints = endpointsOf(request, targets);
+  const startAt = new Date(Math.max(now.getTime(), request.deliverAt?.getTime() ?? 0));
+  if (request.deadlineAt !== undefined && startAt.getTime() > request.deadlineAt.getTime() - timeoutMs) {
+    throw refuseField(
+      '/deadline_at',
+      `no call of up to ${timeoutMs} ms fits between ${startAt.toISOString()} and deadline_at: choose a later one`,
+      'window_closed',
+    );
+  }
+  const eventId = newId('evt');
+  const deliveries: NewDelivery[] = [];
+  const answer: EventDelivery[] = [];
+  for (const endpoint of endpoints) {
+    if (endpoint.status === 'disabled') {
+      answer.push({ endpoint_id: endpoint.endpointId, state: 'skipped' });
+      continue;
+    }
+    const held = endpoint.status === 'paused';
+    const deliveryId = newId('dlv');
+    deliveries.push({
+      deliveryId,
+      endpointId: endpoint.endpointId,
+      idempotencyKey: `${request.idempotencyKey}:${endpoint.endpointId}`,
+      ...firstDue(request, endpoint),
+      ...(request.deadlineAt === undefined ? {} : { deadlineAt: request.deadlineAt }),
+      held,
+    });
+    answer.push({ delivery_id: deliveryId, endpoint_id: endpoint.endpointId, state: held ? 'held' : 'due' });
+  }
+  return {
+    eventId,
+    idempotencyKey: request.idempotencyKey,
+    contentSha256: contentOf(request, targets),
+    type: request.type,
+    ...(request.contractRef === undefined ? {} : { contractRef: request.contractRef }),
+    answer,
+    body: eventBody({ type: request.type, at: now, payload: request.payload }),
+    deliveries,
+    actor: request.actor,
+    trail: JSON.stringify({
+      event_id: eventId,
+      type: request.type,
+      idempotency_key: request.idempotencyKey,
+      deliver_at: request.deliverAt,
+      deadline_at: request.deadlineAt,
+    }),
+  };
+}
+
+function firstDue(request: EventRequest, endpoint: Endpoint): Pick<NewDelivery, 'dueAt' | 'delayMs'> {
+  const policy = policyInUse(endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy), {
+    kind: 'event',
+    hasDeadline: request.deadlineAt !== undefined,
+  });
+  const delayMs = firstDelayMs(policy);
+  return request.deliverAt === undefined
+    ? { delayMs }
+    : { dueAt: new Date(request.deliverAt.getTime() + delayMs) };
+}
+
+function endpointsOf(request: EventRequest, targets: Targets): readonly Endpoint[] {
+  if (request.endpoint === undefined) {
+    const patterns = new Set(patternsOf(request.type));
+    return targets.wanting.filter((e) => e.eventTypes.some((pattern) => patterns.has(pattern)));
+  }
+  const endpoint = targets.byReference.get(request.endpoint);
+  if (endpoint !== undefined) return [endpoint];
+  throw refuseField('/endpoint', `there is no endpoint ${request.endpoint}: create it first`, 'not_found');
+}
+
+/** What matters of an event: who wanted it when it was accepted does not. */
+function contentOf(request: EventRequest, { byReference }: Targets): Buffer {
+  return contentSha256({
+    type: request.type,
+    payload: request.payload ?? null,
+    endpoint:
+      request.endpoint === undefined
+        ? null
+        : (byReference.get(request.endpoint)?.endpointId ?? request.endpoint),
+    contract_ref: request.contractRef ?? null,
+    deliver_at: request.deliverAt?.toISOString() ?? null,
+    deadline_at: request.deadlineAt?.toISOString() ?? null,
+  });
+}
+
+function repeatOrRefusal(
+  before: StoredEvent | undefined,
+  request: EventRequest,
+  targets: Targets,
+): Outcome<EventResult> {
+  if (before === undefined) return { refusal: new Error('an event was neither inserted nor there') };
+  try {
+    return { result: repeat(before, request, targets) };
+  } catch (error) {
+    return { refusal: error };
+  }
+}
+
+function repeat(before: StoredEvent, request: EventRequest, targets: Targets): EventResult {
+  if (!contentOf(request, targets).equals(before.contentSha256)) throw keyReused('event');
+  return { eventId: before.eventId, type: before.type, duplicate: true, deliveries: before.answer };
+}

@@ -1,0 +1,89 @@
+import type { Publisher } from '../broker/publisher.ts';
+import type { Log } from '../runtime/log.ts';
+
+/** A delivery that wants a wake-up. */
+export interface Announcement {
+  readonly deliveryId: string;
+  readonly contractRef: string | undefined;
+  /** The attempt to ask for. */
+  readonly attempt: number;
+  /** Milliseconds until it is due; negative: overdue. */
+  readonly remainingMs: number;
+}
+
+/** Publishes wake-ups after their rows have committed. */
+export interface Announcer {
+  /** Publishes in the background; what is lost is found by the reconciler. */
+  announce(announcements: readonly Announcement[]): void;
+  /** Publishes one and waits for the broker's confirm. Throws when it does not come. */
+  announceNow(announcement: Announcement): Promise<void>;
+  /** Waits for what is under way. */
+  drain(): Promise<void>;
+  readonly counters: Readonly<{ failed: number; skipped: number }>;
+}
+
+export interface AnnouncerOptions {
+  readonly publisher: Publisher;
+  readonly log: Log;
+  readonly horizonMs: number;
+  readonly feederIntervalMs: number;
+}
+
+/** With a slow broker, memory is worth more than hints. */
+const MAX_UNDER_WAY = 20_000;
+
+export function createAnnouncer({
+  publisher,
+  log,
+  horizonMs,
+  feederIntervalMs,
+}: AnnouncerOptions): Announcer {
+  // The overlap with the feeder makes duplicates, never gaps.
+  const reachMs = horizonMs + 2 * feederIntervalMs;
+  const counters = { failed: 0, skipped: 0 };
+  let underWay = 0;
+  let failing = false;
+  let whenDrained: (() => void)[] = [];
+
+  function announceNow({ remainingMs, deliveryId, contractRef, attempt }: Announcement): Promise<void> {
+    return publisher.wake(
+      contractRef === undefined ? { deliveryId, attempt } : { deliveryId, attempt, contractRef },
+      remainingMs,
+    );
+  }
+
+  function settled(): void {
+    underWay -= 1;
+    if (underWay > 0) return;
+    for (const resolve of whenDrained) resolve();
+    whenDrained = [];
+  }
+
+  return {
+    announce(announcements) {
+      for (const announcement of announcements) {
+        if (announcement.remainingMs > reachMs) continue;
+        if (underWay >= MAX_UNDER_WAY) {
+          counters.skipped += 1;
+          continue;
+        }
+        underWay += 1;
+        announceNow(announcement).then(
+          () => {
+            failing = false;
+            settled();
+          },
+          (error: unknown) => {
+            counters.failed += 1;
+            if (!failing) log.fault('announce_failed', error, { note: 'the reconciler announces again' });
+            failing = true;
+            settled();
+          },
+        );
+      }
+    },
+    announceNow,
+    drain: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenDrained.push(resolve))),
+    counters,
+  };
+}

@@ -1,0 +1,233 @@
+import type { Incoming } from '../broker/incoming.ts';
+import type { Publisher } from '../broker/publisher.ts';
+import { setAside } from '../broker/set-aside.ts';
+import { parseWakeUp, type WakeUp } from '../domain/wakeup.ts';
+import { pause, retryWithBackoff } from '../runtime/backoff.ts';
+import { createBatcher } from '../runtime/batch.ts';
+import type { Log } from '../runtime/log.ts';
+import { claimDeliveries, type Verdict } from '../store/claims.ts';
+import { moveDeliveries } from '../store/moves.ts';
+import { isTransient, type Queryable } from '../store/pool.ts';
+import type { Settled } from '../store/settlements.ts';
+import type { Announcer } from './announce.ts';
+import { type AttemptOptions, attemptDelivery, type HeldClaim } from './attempt.ts';
+import type { EndpointCache } from './endpoint-cache.ts';
+import type { Result, Settler } from './settle.ts';
+import { createSlots } from './slots.ts';
+
+/** Takes wake-ups: claim, call, settle; whoever consumes them acknowledges when `handle` resolves. */
+export interface Deliverer {
+  /** Rejects only for a fault of ours: the wake-up must come again. */
+  handle(message: Incoming): Promise<void>;
+}
+
+export interface DelivererOptions extends AttemptOptions {
+  readonly db: Queryable;
+  readonly log: Log;
+  readonly publisher: Publisher;
+  readonly poison: string;
+  readonly announcer: Announcer;
+  readonly endpoints: EndpointCache;
+  readonly settler: Settler;
+  readonly holder: string;
+  readonly maxPerEndpoint: number;
+  /** Told when an endpoint was disabled by its own answer (410), to hold what waits for it. */
+  readonly onEndpointDisabled: (endpointId: string) => void;
+  /** Told of every attempt that was settled. */
+  readonly onSettled?: (result: Result, settled: Settled) => void;
+}
+
+/** One statement at a time, so that the bound on calls in flight per endpoint is exact. */
+const CLAIM_LANES = 1;
+const MAX_BATCH = 250;
+/** What is due sooner waits here; the ladder's shortest tier is a second. */
+const LOCAL_WAIT_MS = 1_000;
+/** How long a wake-up of a crowded endpoint goes away, at least and at most. */
+const CROWDED_MIN_MS = 1_000;
+const CROWDED_MAX_MS = 8_000;
+
+type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
+
+export function createDeliverer(options: DelivererOptions): Deliverer {
+  const { db, log, announcer, settler, signal } = options;
+  const slots = createSlots();
+
+  const claims = createBatcher<WakeUp, Asked>({
+    lanes: CLAIM_LANES,
+    maxBatch: MAX_BATCH,
+    run: async (wakeUps) => {
+      const askedAtMs = performance.now();
+      const verdicts = await askFor(strongest(wakeUps));
+      return wakeUps.map((wakeUp) => {
+        const verdict = verdicts.get(wakeUp.deliveryId);
+        // The second wake-up of the same delivery has nothing to do.
+        verdicts.delete(wakeUp.deliveryId);
+        return { verdict: verdict ?? { verdict: 'nothing' }, askedAtMs };
+      });
+    },
+  });
+
+  async function askFor(wakeUps: readonly WakeUp[]): Promise<Map<string, Verdict>> {
+    const verdicts = await retryWithBackoff(
+      () =>
+        claimDeliveries(db, {
+          wakeUps,
+          leaseMs: options.leaseMs,
+          timeoutMs: options.timeoutMs,
+          holder: options.holder,
+          maxPerEndpoint: options.maxPerEndpoint,
+          inFlight: slots.inFlight,
+        }),
+      {
+        isTransient,
+        signal,
+        onEpisode: (episode) =>
+          episode.kind === 'begins'
+            ? log.fault('claim_waits_for_database', episode.error)
+            : log.info('claim_resumed', { failures: episode.failures }),
+      },
+    );
+    for (const verdict of verdicts.values()) {
+      if (verdict.verdict === 'claimed') slots.take(verdict.claim.endpointId);
+    }
+    return verdicts;
+  }
+
+  async function follow(wakeUp: WakeUp): Promise<void> {
+    for (let current = wakeUp; ; ) {
+      const { verdict, askedAtMs } = await claims.add(current);
+      switch (verdict.verdict) {
+        case 'claimed':
+          return attempt({ claim: verdict.claim, askedAtMs });
+        case 'wait':
+          current = { ...wakeUp, attempt: verdict.attempt };
+          if (verdict.remainingMs >= LOCAL_WAIT_MS) return sendOn(current, verdict.remainingMs);
+          // One millisecond more than is left, or the timer fires within the same one and asks for nothing.
+          await pause(verdict.remainingMs + 1, signal);
+          if (signal.aborted) throw new Error('stopped while a wake-up waited');
+          break;
+        case 'crowded': {
+          const turn =
+            verdict.room > 0 || slots.inFlight.has(verdict.endpointId)
+              ? slots.whenFree(verdict.endpointId, options.maxPerEndpoint)
+              : undefined;
+          if (turn === undefined)
+            return sendOn(current, CROWDED_MIN_MS + Math.random() * (CROWDED_MAX_MS - CROWDED_MIN_MS));
+          await turn;
+          break;
+        }
+        case 'lapsed':
+          await settler.settle(lapse(wakeUp.deliveryId, verdict.attempt));
+          current = { ...wakeUp, attempt: verdict.attempt + 1 };
+          break;
+        case 'missed':
+          await move('miss', wakeUp.deliveryId, 'no call can end before the deadline');
+          return;
+        case 'unreachable':
+          await move('hold', wakeUp.deliveryId, 'the endpoint is paused or disabled');
+          return;
+        case 'ended':
+        case 'nothing':
+          return;
+      }
+    }
+  }
+
+  /** Back to the ladder: confirmed there before it is acknowledged here. */
+  function sendOn(wakeUp: WakeUp, remainingMs: number): Promise<void> {
+    return announcer.announceNow({ contractRef: undefined, ...wakeUp, remainingMs });
+  }
+
+  async function move(transition: 'miss' | 'hold', deliveryId: string, reason: string): Promise<void> {
+    await moveDeliveries(db, {
+      move: transition,
+      deliveryIds: [deliveryId],
+      actor: options.holder,
+      trail: JSON.stringify({ reason }),
+      timeoutMs: options.timeoutMs,
+    });
+  }
+
+  async function attempt(held: HeldClaim): Promise<void> {
+    const { claim } = held;
+    let result: Result;
+    try {
+      result = await attemptDelivery(
+        held,
+        await options.endpoints.find(claim.endpointId, claim.endpointRevision),
+        options,
+      );
+    } finally {
+      slots.free(claim.endpointId);
+    }
+    const settled = await settler.settle(result);
+    report(result, settled);
+    if (settled.state === 'due' && settled.effect === 'applied') {
+      announcer.announce([
+        {
+          deliveryId: claim.deliveryId,
+          contractRef: claim.contractRef,
+          attempt: settled.latestAttempt + 1,
+          remainingMs: settled.remainingMs ?? 0,
+        },
+      ]);
+    }
+    if (settled.disabledEndpoint) options.onEndpointDisabled(claim.endpointId);
+  }
+
+  function report(result: Result, settled: Settled): void {
+    log.info('attempt', {
+      delivery_id: result.deliveryId,
+      contract_ref: settled.contractRef,
+      endpoint_id: settled.endpointId,
+      attempt: result.attempt,
+      outcome: result.outcome,
+      status: result.status,
+      error: result.error,
+      duration_ms: result.durationMs,
+      effect: settled.effect,
+      state: settled.state,
+      next_in_ms: settled.remainingMs,
+    });
+    options.onSettled?.(result, settled);
+  }
+
+  return {
+    async handle(message) {
+      const wakeUp = parseWakeUp(message.body);
+      if ('problem' in wakeUp) {
+        log.warn('wakeup_not_understood', { problem: wakeUp.problem });
+        return setAside(options.publisher, options.poison, { message, reason: wakeUp.problem });
+      }
+      return follow(wakeUp);
+    },
+  };
+}
+
+/** Each delivery once, with the furthest attempt that is asked for. */
+function strongest(wakeUps: readonly WakeUp[]): readonly WakeUp[] {
+  const byId = new Map<string, WakeUp>();
+  for (const wakeUp of wakeUps) {
+    const known = byId.get(wakeUp.deliveryId);
+    if (known === undefined || known.attempt < wakeUp.attempt) byId.set(wakeUp.deliveryId, wakeUp);
+  }
+  return [...byId.values()];
+}
+
+/** The claim of somebody who never came back. */
+function lapse(deliveryId: string, attempt: number): Result {
+  return {
+    deliveryId,
+    attempt,
+    revision: 0,
+    decision: 'lapse',
+    outcome: 'unknown',
+    endpointFailed: false,
+    gone: false,
+    handedBack: false,
+    delayMs: 0,
+    retryAfterClamped: false,
+    error: 'claim_expired',
+    trail: JSON.stringify({ attempt, reason: 'the claim expired without a result' }),
+  };
+}

@@ -1,0 +1,109 @@
+import type { Publisher } from '../broker/publisher.ts';
+import type { Log } from '../runtime/log.ts';
+import { listOverdue, type OverdueDelivery, type Position } from '../store/due.ts';
+import { withLock } from '../store/lock.ts';
+import { moveDeliveries } from '../store/moves.ts';
+import type { Pool } from '../store/pool.ts';
+import type { Announcer } from './announce.ts';
+import { ENOUGH_WAITING } from './feed.ts';
+
+export interface ReconcileOptions {
+  readonly pool: Pool;
+  readonly publisher: Publisher;
+  readonly announcer: Announcer;
+  readonly log: Log;
+  readonly deliveriesQueue: string;
+  readonly graceMs: number;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface ReconcileReport {
+  /** Due and without a wake-up, as far as one can see: announced again. */
+  readonly announced: number;
+  /** Claims that expired: announced, so that a worker lets them lapse. */
+  readonly lapsed: number;
+  /** Deadlines that passed: dead-lettered. */
+  readonly missed: number;
+}
+
+const PAGE = 1_000;
+/** Rows looked at in one pass; the next one goes on from there. */
+const PAGES_PER_PASS = 20;
+const MAX_REMEMBERED = 50_000;
+const LONGEST_INTERVAL_MS = 10 * 60_000;
+
+/** Announces again what is due and has no message; the loss detector, whose hit rate is about zero in health. */
+export interface Reconciler {
+  reconcile(): Promise<ReconcileReport>;
+}
+
+/**
+ * A wake-up that is only slow is indistinguishable from one that is lost. So that a backlog is not amplified, nothing is
+ * announced while the workers have enough to do, and a row that was announced waits twice as long each time.
+ */
+export function createReconciler(options: ReconcileOptions): Reconciler {
+  const announcedAt = new Map<string, { readonly atMs: number; readonly intervalMs: number }>();
+  let from: Position | undefined;
+
+  function isTurn(delivery: OverdueDelivery, nowMs: number): boolean {
+    const before = announcedAt.get(delivery.deliveryId);
+    if (before !== undefined && nowMs < before.atMs + before.intervalMs) return false;
+    const intervalMs =
+      before === undefined ? options.graceMs : Math.min(2 * before.intervalMs, LONGEST_INTERVAL_MS);
+    if (announcedAt.size >= MAX_REMEMBERED) announcedAt.clear();
+    announcedAt.set(delivery.deliveryId, { atMs: nowMs, intervalMs });
+    return true;
+  }
+
+  async function pass(): Promise<ReconcileReport> {
+    const { pool, publisher, announcer } = options;
+    const waiting = await publisher.countReady(options.deliveriesQueue);
+    const canAnnounce = publisher.isReady() && waiting !== undefined && waiting < ENOUGH_WAITING / 10;
+    const total = { announced: 0, lapsed: 0, missed: 0 };
+    for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
+      const page = await listOverdue(pool, {
+        after: from,
+        graceMs: options.graceMs,
+        timeoutMs: options.timeoutMs,
+        limit: PAGE,
+      });
+      total.missed += await miss(page.overdue.filter((d) => d.missed && d.state !== 'in_flight'));
+      if (canAnnounce) {
+        const nowMs = performance.now();
+        const due = page.overdue.filter((d) => isSilent(d) && isTurn(d, nowMs));
+        await Promise.all(due.map((d) => announcer.announceNow(d)));
+        total.announced += due.filter((d) => d.state === 'due').length;
+        total.lapsed += due.filter((d) => d.state === 'in_flight').length;
+      }
+      from = page.full ? page.last : undefined;
+      if (from === undefined) break;
+    }
+    return total;
+  }
+
+  async function miss(deliveries: readonly OverdueDelivery[]): Promise<number> {
+    if (deliveries.length === 0) return 0;
+    const moved = await moveDeliveries(options.pool, {
+      move: 'miss',
+      deliveryIds: deliveries.map((d) => d.deliveryId),
+      actor: 'reconciler',
+      trail: JSON.stringify({ reason: 'no call can end before the deadline' }),
+      timeoutMs: options.timeoutMs,
+    });
+    return moved.length;
+  }
+
+  return {
+    async reconcile() {
+      const report = await withLock(options.pool, 'duepost.reconciler', pass);
+      return report ?? { announced: 0, lapsed: 0, missed: 0 };
+    },
+  };
+}
+
+/** Whether it should have been heard of by now. What the feeder has not reached yet is the feeder's to announce. */
+function isSilent(delivery: OverdueDelivery): boolean {
+  if (delivery.state === 'in_flight') return true;
+  return delivery.state === 'due' && !delivery.missed && delivery.fed;
+}

@@ -1,0 +1,238 @@
+import type { Queryable } from './pool.ts';
+
+/** A wake-up that asks for a claim, and the bounds under which one is given. */
+export interface ClaimRequest {
+  readonly wakeUps: readonly { readonly deliveryId: string; readonly attempt: number }[];
+  readonly leaseMs: number;
+  readonly timeoutMs: number;
+  /** Whoever holds the claims: unique per process. */
+  readonly holder: string;
+  readonly maxPerEndpoint: number;
+  /** Calls in flight by endpoint id at this holder. */
+  readonly inFlight: ReadonlyMap<string, number>;
+}
+
+/** A claim that was won: what the attempt needs to know. */
+export interface Claim {
+  readonly deliveryId: string;
+  readonly kind: 'reminder' | 'event';
+  readonly attempt: number;
+  readonly attemptBase: number;
+  readonly cycle: number;
+  readonly revision: number;
+  readonly endpointId: string;
+  readonly endpointRevision: number;
+  readonly idempotencyKey: string;
+  readonly contractRef: string | undefined;
+  readonly claimedAt: Date;
+  /** How far the host's clock was ahead of the database's when the claim arrived, network time included. */
+  readonly hostClockOffsetMs: number;
+  /** Milliseconds until the deadline, by the database's clock; undefined: none. */
+  readonly marginMs: number | undefined;
+  readonly url: string;
+  readonly body: Buffer;
+  readonly bodySha256: Buffer;
+}
+
+export type Verdict =
+  /** A claim was won. */
+  | { readonly verdict: 'claimed'; readonly claim: Claim }
+  /** Due later, or the claim of somebody else holds that long: ask again then, for this attempt. */
+  | { readonly verdict: 'wait'; readonly remainingMs: number; readonly attempt: number }
+  /** Its endpoint has as many calls in flight as it may. */
+  | { readonly verdict: 'crowded'; readonly endpointId: string; readonly room: number }
+  /** The claim expired without a result. */
+  | { readonly verdict: 'lapsed'; readonly attempt: number }
+  /** The deadline leaves no time for a call. */
+  | { readonly verdict: 'missed' }
+  /** Its endpoint is paused or disabled. */
+  | { readonly verdict: 'unreachable' }
+  /** Ended. */
+  | { readonly verdict: 'ended'; readonly state: string }
+  /** Held, further along than the wake-up says, or not there. */
+  | { readonly verdict: 'nothing' };
+
+const CLAIM = `
+with wake as (
+  select delivery_id, attempt
+    from unnest($1::text[], $2::int[]) as w (delivery_id, attempt)
+), busy as (
+  select endpoint_id, in_flight
+    from unnest($3::text[], $4::int[]) as b (endpoint_id, in_flight)
+), asked as (
+  select d.delivery_id, d.state, d.attempt, w.attempt as asked, d.due_at, d.claim_expires_at, d.deadline_at,
+         d.endpoint_id, e.revision as endpoint_revision, e.url,
+         case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end
+           - coalesce(b.in_flight, 0) as room,
+         case
+           when d.due_at is null then 'ended'
+           when d.state = 'held' or d.attempt > w.attempt then 'nothing'
+           when d.state = 'in_flight' and d.claim_expires_at <= now() then 'lapsed'
+           when d.state = 'in_flight' then 'wait'
+           when d.attempt = w.attempt then 'nothing'
+           when d.due_at > now() then 'wait'
+           when d.deadline_at - $6 * interval '1 millisecond' < now() then 'missed'
+           when e.status <> 'active' then 'unreachable'
+           else 'ready'
+         end as verdict
+    from wake w
+    join delivery d on d.delivery_id = w.delivery_id
+    join endpoint e on e.endpoint_id = d.endpoint_id
+    left join busy b on b.endpoint_id = d.endpoint_id
+), ready as (
+  select delivery_id, room,
+         row_number() over (partition by endpoint_id order by deadline_at nulls last, due_at) as place
+    from asked
+   where verdict = 'ready'
+), winner as (
+  select d.delivery_id
+    from delivery d
+   where d.delivery_id in (select delivery_id from ready where place <= room)
+     and d.state = 'due'
+     and d.due_at <= now()
+   order by d.delivery_id
+     for no key update skip locked
+), claimed as (
+  update delivery d
+     set state = 'in_flight',
+         attempt = d.attempt + 1,
+         claimed_at = now(),
+         claim_expires_at = now() + $7 * interval '1 millisecond',
+         claimed_by = $8
+    from winner w
+   where d.delivery_id = w.delivery_id
+  returning d.delivery_id, d.reminder_id, d.event_id, d.attempt, d.attempt_base, d.cycle, d.revision,
+            d.idempotency_key, d.contract_ref, d.endpoint_id
+), opened as (
+  insert into attempt (kind, delivery_id, attempt, cycle, claimed_at, claimed_by, url)
+  select case when c.reminder_id is null then 'event' else 'reminder' end,
+         c.delivery_id, c.attempt, c.cycle, now(), $8, a.url
+    from claimed c
+    join asked a on a.delivery_id = c.delivery_id
+)
+select a.delivery_id,
+       case
+         when c.delivery_id is not null then 'claimed'
+         when a.verdict = 'ready' and r.place > r.room then 'crowded'
+         when a.verdict = 'ready' then 'busy'
+         else a.verdict
+       end as verdict,
+       a.state, a.attempt as known_attempt, a.endpoint_id, a.endpoint_revision, a.room,
+       1000 * extract(epoch from (
+         case when a.state = 'in_flight' then a.claim_expires_at else a.due_at end) - now())::float8 as remaining_ms,
+       1000 * extract(epoch from a.deadline_at - now())::float8 as margin_ms,
+       now() as claimed_at,
+       c.attempt, c.attempt_base, c.cycle, c.revision, c.idempotency_key, c.contract_ref,
+       case when c.reminder_id is null then 'event' else 'reminder' end as kind,
+       a.url, b.bytes, b.sha256
+  from asked a
+  left join ready r on r.delivery_id = a.delivery_id
+  left join claimed c on c.delivery_id = a.delivery_id
+  left join body b on b.source_id = coalesce(c.reminder_id, c.event_id)`;
+
+interface Row {
+  readonly delivery_id: string;
+  readonly verdict:
+    | 'claimed'
+    | 'crowded'
+    | 'busy'
+    | 'ended'
+    | 'nothing'
+    | 'lapsed'
+    | 'wait'
+    | 'missed'
+    | 'unreachable';
+  readonly state: string;
+  readonly known_attempt: number;
+  readonly endpoint_id: string;
+  readonly endpoint_revision: number;
+  readonly room: number;
+  readonly remaining_ms: number;
+  readonly margin_ms: number | null;
+  readonly claimed_at: Date;
+  readonly attempt: number;
+  readonly attempt_base: number;
+  readonly cycle: number;
+  readonly revision: number;
+  readonly idempotency_key: string;
+  readonly contract_ref: string | null;
+  readonly kind: 'reminder' | 'event';
+  readonly url: string;
+  readonly bytes: Buffer;
+  readonly sha256: Buffer;
+}
+
+/** How long to leave a row alone that another transaction is changing at this very moment. */
+const BUSY_RETRY_MS = 1_000;
+
+/**
+ * Claims, in one statement, what may be claimed of a batch of wake-ups, and says of each of the others why not.
+ *
+ * Exactly one of any number of concurrent callers wins a delivery's attempt; its row in `attempt` commits with the
+ * claim. The database's clock decides. Rows locked by somebody else are not waited for.
+ *
+ * @returns verdicts by delivery id; an id that is missing has no delivery
+ */
+export async function claimDeliveries(db: Queryable, request: ClaimRequest): Promise<Map<string, Verdict>> {
+  const result = await db.query<Row>({
+    name: 'claim_deliveries',
+    text: CLAIM,
+    values: [
+      request.wakeUps.map((w) => w.deliveryId),
+      request.wakeUps.map((w) => w.attempt),
+      [...request.inFlight.keys()],
+      [...request.inFlight.values()],
+      request.maxPerEndpoint,
+      request.timeoutMs,
+      request.leaseMs,
+      request.holder,
+    ],
+  });
+  return new Map(result.rows.map((row) => [row.delivery_id, toVerdict(row)]));
+}
+
+function toVerdict(row: Row): Verdict {
+  switch (row.verdict) {
+    case 'claimed':
+      return { verdict: 'claimed', claim: toClaim(row) };
+    case 'crowded':
+      return { verdict: 'crowded', endpointId: row.endpoint_id, room: Math.max(0, row.room) };
+    case 'busy':
+      return { verdict: 'wait', remainingMs: BUSY_RETRY_MS, attempt: row.known_attempt + 1 };
+    case 'wait':
+      return {
+        verdict: 'wait',
+        remainingMs: Math.max(0, Math.ceil(row.remaining_ms)),
+        attempt: row.known_attempt + 1,
+      };
+    case 'lapsed':
+      return { verdict: 'lapsed', attempt: row.known_attempt };
+    case 'ended':
+      return { verdict: 'ended', state: row.state };
+    case 'missed':
+    case 'unreachable':
+    case 'nothing':
+      return { verdict: row.verdict };
+  }
+}
+
+function toClaim(row: Row): Claim {
+  return {
+    deliveryId: row.delivery_id,
+    kind: row.kind,
+    attempt: row.attempt,
+    attemptBase: row.attempt_base,
+    cycle: row.cycle,
+    revision: row.revision,
+    endpointId: row.endpoint_id,
+    endpointRevision: row.endpoint_revision,
+    idempotencyKey: row.idempotency_key,
+    contractRef: row.contract_ref ?? undefined,
+    claimedAt: row.claimed_at,
+    hostClockOffsetMs: Date.now() - row.claimed_at.getTime(),
+    marginMs: row.margin_ms ?? undefined,
+    url: row.url,
+    body: row.bytes,
+    bodySha256: row.sha256,
+  };
+}

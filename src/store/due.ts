@@ -1,0 +1,193 @@
+import type { Queryable } from './pool.ts';
+
+/** A delivery that wants a wake-up, and when. */
+export interface DueDelivery {
+  readonly deliveryId: string;
+  readonly contractRef: string | undefined;
+  readonly attempt: number;
+  readonly remainingMs: number;
+}
+
+/** A position in the order in which deliveries fall due; the instant as the database writes it, to the microsecond. */
+export interface Position {
+  readonly dueAt: string;
+  readonly deliveryId: string;
+}
+
+interface Row {
+  readonly delivery_id: string;
+  readonly contract_ref: string | null;
+  readonly attempt: number;
+  readonly remaining_ms: number;
+  readonly due_text: string;
+}
+
+function toDue(row: Row): DueDelivery {
+  return {
+    deliveryId: row.delivery_id,
+    contractRef: row.contract_ref ?? undefined,
+    attempt: row.attempt + 1,
+    remainingMs: row.remaining_ms,
+  };
+}
+
+function lastPosition(rows: readonly Row[]): Position | undefined {
+  const last = rows.at(-1);
+  return last && { dueAt: last.due_text, deliveryId: last.delivery_id };
+}
+
+/** How far wake-ups were published, and how far they are to be: the horizon from now. */
+export async function findWatermark(
+  db: Queryable,
+  horizonMs: number,
+): Promise<{ from: Position; to: Position }> {
+  const result = await db.query<{ due_text: string; delivery_id: string; to_text: string }>({
+    name: 'find_watermark',
+    text: `
+      select due_at::text as due_text, delivery_id, (now() + $1 * interval '1 millisecond')::text as to_text
+        from watermark`,
+    values: [horizonMs],
+  });
+  const row = result.rows[0];
+  if (row === undefined) throw new Error('the watermark row is missing: run the migrations');
+  return {
+    from: { dueAt: row.due_text, deliveryId: row.delivery_id },
+    to: { dueAt: row.to_text, deliveryId: '' },
+  };
+}
+
+/** Moves the watermark forward; never back. */
+export async function moveWatermark(db: Queryable, to: Position): Promise<void> {
+  await db.query({
+    name: 'move_watermark',
+    text: `
+      update watermark
+         set due_at = $1::timestamptz,
+             delivery_id = $2,
+             moved_at = now()
+       where (due_at, delivery_id) < ($1::timestamptz, $2)`,
+    values: [to.dueAt, to.deliveryId],
+  });
+}
+
+/** Moves the watermark back to now: what was published before is gone (a purge, the loss of the broker). */
+export async function resetWatermark(db: Queryable): Promise<void> {
+  await db.query({
+    name: 'reset_watermark',
+    text: `update watermark set due_at = now(), delivery_id = '', moved_at = now()`,
+    values: [],
+  });
+}
+
+/** The next page of deliveries that fall due after a position, up to another. */
+export async function listDueAfter(
+  db: Queryable,
+  page: { readonly after: Position; readonly to: Position; readonly limit: number },
+): Promise<{ due: DueDelivery[]; last: Position | undefined }> {
+  const result = await db.query<Row>({
+    name: 'list_due_after',
+    text: `
+      select delivery_id, contract_ref, attempt, due_at::text as due_text,
+             1000 * extract(epoch from due_at - now())::float8 as remaining_ms
+        from delivery
+       where due_at is not null
+         and (due_at, delivery_id) > ($1::timestamptz, $2)
+         and due_at <= $3::timestamptz
+         and state = 'due'
+       order by due_at, delivery_id
+       limit $4`,
+    values: [page.after.dueAt, page.after.deliveryId, page.to.dueAt, page.limit],
+  });
+  return { due: result.rows.map(toDue), last: lastPosition(result.rows) };
+}
+
+/** A delivery that should have moved by now, and what is the matter. */
+export interface OverdueDelivery extends DueDelivery {
+  readonly state: 'due' | 'in_flight' | 'held';
+  readonly overdueMs: number;
+  /** Whether no call can end before its deadline any more. */
+  readonly missed: boolean;
+  /** Whether the feeder has been past it: a wake-up was published for it. */
+  readonly fed: boolean;
+}
+
+/**
+ * The next page of deliveries that are overdue by more than the grace, oldest first: due ones that nobody claimed, claims
+ * that expired, and held ones whose deadline has passed.
+ */
+export async function listOverdue(
+  db: Queryable,
+  page: {
+    readonly after: Position | undefined;
+    readonly graceMs: number;
+    readonly timeoutMs: number;
+    readonly limit: number;
+  },
+): Promise<{ overdue: OverdueDelivery[]; last: Position | undefined; full: boolean }> {
+  const result = await db.query<
+    Row & { state: OverdueDelivery['state']; missed: boolean; fed: boolean; relevant: boolean }
+  >({
+    name: 'list_overdue',
+    text: `
+      with page as (
+        select delivery_id, contract_ref, attempt, state, due_at, deadline_at, claim_expires_at
+          from delivery
+         where due_at is not null
+           and (due_at, delivery_id) > (coalesce($1::timestamptz, '-infinity'), $2)
+           and due_at < now() - $3 * interval '1 millisecond'
+         order by due_at, delivery_id
+         limit $5
+      )
+      select delivery_id, contract_ref, attempt, state, due_at::text as due_text,
+             1000 * extract(epoch from due_at - now())::float8 as remaining_ms,
+             coalesce(deadline_at - $4 * interval '1 millisecond' < now(), false) as missed,
+             (due_at, delivery_id) <= (select w.due_at, w.delivery_id from watermark w) as fed,
+             case state
+               when 'due' then true
+               when 'in_flight' then claim_expires_at < now()
+               else coalesce(deadline_at - $4 * interval '1 millisecond' < now(), false)
+             end as relevant
+        from page
+       order by due_at, delivery_id`,
+    values: [
+      page.after?.dueAt ?? null,
+      page.after?.deliveryId ?? '',
+      page.graceMs,
+      page.timeoutMs,
+      page.limit,
+    ],
+  });
+  return {
+    overdue: result.rows
+      .filter((row) => row.relevant)
+      .map((row) => ({
+        ...toDue(row),
+        state: row.state,
+        missed: row.missed,
+        fed: row.fed,
+        overdueMs: -row.remaining_ms,
+      })),
+    last: lastPosition(result.rows),
+    full: result.rows.length === page.limit,
+  };
+}
+
+/** The next page of an endpoint's deliveries in a state, in due order. */
+export async function listPendingOfEndpoint(
+  db: Queryable,
+  page: { readonly endpointId: string; readonly state: 'due' | 'held'; readonly limit: number },
+): Promise<string[]> {
+  const result = await db.query<{ delivery_id: string }>({
+    name: 'list_pending_of_endpoint',
+    text: `
+      select delivery_id
+        from delivery
+       where endpoint_id = $1
+         and due_at is not null
+         and state = $2
+       order by due_at, delivery_id
+       limit $3`,
+    values: [page.endpointId, page.state, page.limit],
+  });
+  return result.rows.map((row) => row.delivery_id);
+}

@@ -1,0 +1,93 @@
+import pg from 'pg';
+import type { Config } from '../runtime/config.ts';
+import type { Log } from '../runtime/log.ts';
+
+/** What a statement runs on: the pool, or one client within a transaction. */
+export interface Queryable {
+  query<R extends pg.QueryResultRow>(query: pg.QueryConfig<unknown[]>): Promise<pg.QueryResult<R>>;
+}
+
+export type Pool = pg.Pool;
+
+/** How much longer the client waits than the server's own statement timeout before it calls the connection dead. */
+const CLIENT_GRACE_MS = 2_000;
+
+/**
+ * Opens a pool of connections; the first one is made by the first statement.
+ *
+ * A connection that dies idle is logged and replaced; one that is silent (half-open) fails its statement after the
+ * statement timeout plus two seconds and is destroyed.
+ */
+export function openPool(config: Config['database'], log: Log): Pool {
+  const pool = new pg.Pool({
+    connectionString: config.url,
+    max: config.poolSize,
+    application_name: 'duepost',
+    keepAlive: true,
+    connectionTimeoutMillis: config.statementTimeoutMs,
+    query_timeout: config.statementTimeoutMs + CLIENT_GRACE_MS,
+    options: `-c statement_timeout=${config.statementTimeoutMs} -c timezone=UTC -c idle_in_transaction_session_timeout=${config.statementTimeoutMs} -c plan_cache_mode=force_generic_plan`,
+  });
+  // Without a listener, the death of an idle connection ends the process.
+  pool.on('error', (error) => log.fault('database_connection_lost', error));
+  return pool;
+}
+
+/**
+ * Runs `work` in one transaction on one connection.
+ *
+ * @throws what `work` throws, after a rollback; a connection in doubt is destroyed, never handed back
+ */
+export async function inTransaction<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let doubt: Error | undefined;
+  const onError = (error: Error): void => {
+    doubt = error;
+  };
+  // A client that is checked out and idle reports its death here, or else to nobody, which ends the process.
+  client.on('error', onError);
+  try {
+    await client.query('begin');
+    const result = await work(client as Queryable);
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    // The rollback of a dead connection never settles by itself; the query timeout bounds it.
+    await client.query('rollback').catch((rollbackError: Error) => {
+      doubt = rollbackError;
+    });
+    throw error;
+  } finally {
+    client.removeListener('error', onError);
+    client.release(doubt);
+  }
+}
+
+const TRANSIENT_CODES = new Set([
+  '40001', // serialization failure
+  '40P01', // deadlock
+  '55P03', // lock not available
+  '57014', // statement cancelled (timeout)
+  '57P01', // admin shutdown
+  '57P02', // crash shutdown
+  '57P03', // cannot connect now
+  '25006', // read-only: a failover under way
+  '25P03', // idle-in-transaction timeout
+  '53300', // too many connections
+  '53100', // disk full
+  '53200', // out of memory
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+
+/** Whether the same statement may succeed later: the database's state is at fault, not the statement. */
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return TRANSIENT_CODES.has(code) || code.startsWith('08');
+  return /timeout|terminated|Connection ended|Client has encountered|not queryable/i.test(error.message);
+}

@@ -1,0 +1,152 @@
+import type { Queryable } from './pool.ts';
+
+/** A reminder with the state of its delivery. */
+export interface Reminder {
+  readonly reminderId: string;
+  readonly deliveryId: string;
+  readonly idempotencyKey: string;
+  readonly contentSha256: Buffer;
+  readonly endpointId: string;
+  readonly contractRef: string;
+  readonly type: string;
+  readonly renewalDate: string;
+  readonly noticePeriod: string;
+  readonly jurisdiction: string;
+  readonly timeZoneGiven: string | undefined;
+  readonly timeZone: string;
+  readonly deadlinePeriod: string | undefined;
+  readonly deadlineGivenAt: Date | undefined;
+  readonly dueAt: Date;
+  readonly deadlineAt: Date;
+  readonly lateStart: boolean;
+  readonly dueProof: unknown;
+  readonly revision: number;
+  readonly state: string;
+  readonly attempt: number;
+  readonly createdAt: Date;
+}
+
+interface ReminderRow {
+  readonly reminder_id: string;
+  readonly delivery_id: string;
+  readonly idempotency_key: string;
+  readonly content_sha256: Buffer;
+  readonly endpoint_id: string;
+  readonly contract_ref: string;
+  readonly type: string;
+  readonly renewal_date: string;
+  readonly notice_period: string;
+  readonly jurisdiction: string;
+  readonly time_zone_given: string | null;
+  readonly time_zone: string;
+  readonly deadline_period: string | null;
+  readonly deadline_given_at: Date | null;
+  readonly due_at: Date;
+  readonly deadline_at: Date;
+  readonly late_start: boolean;
+  readonly due_proof: unknown;
+  readonly revision: number;
+  readonly state: string;
+  readonly attempt: number;
+  readonly created_at: Date;
+}
+
+const REMINDER_COLUMNS = `r.reminder_id, r.delivery_id, r.idempotency_key, r.content_sha256, r.endpoint_id,
+             r.contract_ref, r.type, r.renewal_date::text, r.notice_period, r.jurisdiction, r.time_zone_given,
+             r.time_zone, r.deadline_period, r.deadline_given_at, r.due_at, r.deadline_at, r.late_start, r.due_proof,
+             r.revision, d.state, d.attempt, r.created_at`;
+
+function toReminder(row: ReminderRow): Reminder {
+  return {
+    reminderId: row.reminder_id,
+    deliveryId: row.delivery_id,
+    idempotencyKey: row.idempotency_key,
+    contentSha256: row.content_sha256,
+    endpointId: row.endpoint_id,
+    contractRef: row.contract_ref,
+    type: row.type,
+    renewalDate: row.renewal_date,
+    noticePeriod: row.notice_period,
+    jurisdiction: row.jurisdiction,
+    timeZoneGiven: row.time_zone_given ?? undefined,
+    timeZone: row.time_zone,
+    deadlinePeriod: row.deadline_period ?? undefined,
+    deadlineGivenAt: row.deadline_given_at ?? undefined,
+    dueAt: row.due_at,
+    deadlineAt: row.deadline_at,
+    lateStart: row.late_start,
+    dueProof: row.due_proof,
+    revision: row.revision,
+    state: row.state,
+    attempt: row.attempt,
+    createdAt: row.created_at,
+  };
+}
+
+/** Reminders by the producer's idempotency keys. */
+export async function findRemindersByKey(
+  db: Queryable,
+  keys: readonly string[],
+): Promise<Map<string, Reminder>> {
+  const result = await db.query<ReminderRow>({
+    name: 'find_reminders_by_key',
+    text: `
+      select ${REMINDER_COLUMNS}
+        from reminder r
+        join delivery d on d.delivery_id = r.delivery_id
+       where r.idempotency_key = any($1)`,
+    values: [keys],
+  });
+  return new Map(result.rows.map((row) => [row.idempotency_key, toReminder(row)]));
+}
+
+/** One reminder by id. */
+export async function findReminder(db: Queryable, reminderId: string): Promise<Reminder | undefined> {
+  const result = await db.query<ReminderRow>({
+    name: 'find_reminder',
+    text: `
+      select ${REMINDER_COLUMNS}
+        from reminder r
+        join delivery d on d.delivery_id = r.delivery_id
+       where r.reminder_id = $1`,
+    values: [reminderId],
+  });
+  return result.rows[0] && toReminder(result.rows[0]);
+}
+
+/** A contract's reminders, or all, newest first, from before `before` (an id; undefined: from the newest). */
+export async function listReminders(
+  db: Queryable,
+  page: { readonly contractRef?: string; readonly before?: string; readonly limit: number },
+): Promise<Reminder[]> {
+  const result = await db.query<ReminderRow>({
+    name: 'list_reminders',
+    text: `
+      select ${REMINDER_COLUMNS}
+        from reminder r
+        join delivery d on d.delivery_id = r.delivery_id
+       where ($1::text is null or r.contract_ref = $1)
+         and ($2::text is null or r.reminder_id < $2)
+       order by r.reminder_id desc
+       limit $3`,
+    values: [page.contractRef ?? null, page.before ?? null, page.limit],
+  });
+  return result.rows.map(toReminder);
+}
+
+/** A contract's reminders that have not ended. */
+export async function listOpenReminders(db: Queryable, contractRef: string): Promise<Reminder[]> {
+  const result = await db.query<ReminderRow>({
+    name: 'list_open_reminders',
+    text: `
+      select ${REMINDER_COLUMNS}
+        from reminder r
+        join delivery d on d.delivery_id = r.delivery_id
+       where r.contract_ref = $1
+         and d.due_at is not null
+       order by r.reminder_id
+       limit 10`,
+    values: [contractRef],
+  });
+  return result.rows.map(toReminder);
+}

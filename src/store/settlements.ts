@@ -1,0 +1,290 @@
+import type { DeadReason, Outcome } from '../domain/outcome.ts';
+import type { Queryable } from './pool.ts';
+
+/** What an attempt ended in, and what was decided about its delivery. */
+export interface Settlement {
+  readonly deliveryId: string;
+  readonly attempt: number;
+  /** The delivery's timing revision that the decision was taken under. */
+  readonly revision: number;
+  readonly decision: 'deliver' | 'retry' | 'give_up' | 'lapse';
+  readonly outcome: Outcome;
+  /** Whether it counts against the endpoint. */
+  readonly endpointFailed: boolean;
+  /** Whether the endpoint said that it is gone (410). */
+  readonly gone: boolean;
+  /** A lapse by the claim's own holder needs no expiry. */
+  readonly handedBack: boolean;
+  readonly deadReason?: DeadReason;
+  /** Milliseconds from now until the next attempt. */
+  readonly delayMs?: number;
+  /** How long ago, in milliseconds, the call started and ended; undefined: it never did. */
+  readonly startedAgoMs?: number;
+  readonly finishedAgoMs?: number;
+  readonly durationMs?: number;
+  readonly status?: number;
+  readonly error?: string;
+  readonly errorDetail?: string;
+  readonly retryAfterSeconds?: number;
+  readonly retryAfterClamped: boolean;
+  readonly responseExcerpt?: string;
+  /** The trail entry: JSON text, kept to the letter. */
+  readonly trail: string;
+}
+
+export interface Settled {
+  readonly deliveryId: string;
+  readonly attempt: number;
+  /** applied: as decided. late: the claim had lapsed before. repeat: this result was stored already. */
+  readonly effect: 'applied' | 'late' | 'repeat';
+  readonly state: string;
+  /** The delivery's latest attempt, and how long until the next one; undefined: ended. */
+  readonly latestAttempt: number;
+  readonly remainingMs: number | undefined;
+  readonly contractRef: string | undefined;
+  readonly endpointId: string;
+  readonly disabledEndpoint: boolean;
+}
+
+/** Between the last call and the latest instant at which an attempt may start, in milliseconds. */
+const LAST_CALL_MARGIN_MS = 5_000;
+
+const SETTLE = `
+with result as (
+  select r.delivery_id, r.attempt, r.revision, r.decision, r.outcome, r.endpoint_failed, r.gone, r.handed_back,
+         r.dead_reason, r.delay_ms, r.started_ago_ms, r.finished_ago_ms, r.duration_ms, r.status, r.error,
+         r.error_detail, r.retry_after_seconds, r.retry_after_clamped, r.response_excerpt, r.trail
+    from unnest(
+           $1::text[], $2::int[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::bool[], $8::bool[],
+           $9::text[], $10::float8[], $11::float8[], $12::float8[], $13::int[], $14::int[], $15::text[],
+           $16::text[], $17::int[], $18::bool[], $19::text[], $20::text[])
+         as r (delivery_id, attempt, revision, decision, outcome, endpoint_failed, gone, handed_back,
+               dead_reason, delay_ms, started_ago_ms, finished_ago_ms, duration_ms, status, error,
+               error_detail, retry_after_seconds, retry_after_clamped, response_excerpt, trail)
+), locked as (
+  select d.delivery_id, d.state, d.attempt, d.revision, d.claim_expires_at
+    from delivery d
+   where d.delivery_id = any($1)
+   order by d.delivery_id
+     for no key update
+), fresh as (
+  select r.*, a.kind, a.url,
+         l.state = 'in_flight' and l.attempt = r.attempt as holds,
+         -- Decided under a deadline that has moved since: what it gave up for want of time is tried again.
+         case
+           when r.decision = 'give_up' and r.dead_reason = 'deadline_passed' and l.revision <> r.revision then 'retry'
+           else r.decision
+         end as verdict,
+         l.state in ('due', 'held', 'in_flight') as alive
+    from result r
+    join locked l on l.delivery_id = r.delivery_id
+    join attempt a on a.delivery_id = r.delivery_id and a.attempt = r.attempt
+   where case
+           when r.decision = 'lapse'
+           then l.state = 'in_flight' and l.attempt = r.attempt and (r.handed_back or l.claim_expires_at <= now())
+           else a.outcome is null or (a.outcome = 'unknown' and not a.late)
+         end
+), decided as (
+  select f.*,
+         case
+           when f.holds then f.verdict
+           when f.alive and f.decision = 'deliver' then 'deliver_late'
+           else 'late_result'
+         end as event
+    from fresh f
+), moved as (
+  update delivery d
+     set state = case
+           when x.event in ('deliver', 'deliver_late') then 'delivered'
+           when x.event = 'give_up' then 'dead_lettered'
+           when x.event = 'late_result' then d.state
+           when e.status = 'active' and not x.gone then 'due'
+           else 'held'
+         end,
+         due_at = case
+           when x.event in ('deliver', 'deliver_late', 'give_up') then null
+           when x.event = 'late_result' then d.due_at
+           else greatest(
+             least(
+               greatest(now() + coalesce(x.delay_ms, 1000) * interval '1 millisecond', d.scheduled_at),
+               d.deadline_at - ($22 + ${LAST_CALL_MARGIN_MS}) * interval '1 millisecond'),
+             now() + least(coalesce(x.delay_ms, 1000), 1000) * interval '1 millisecond')
+         end,
+         ended_at = case when x.event in ('deliver', 'deliver_late', 'give_up') then now() else d.ended_at end,
+         dead_reason = case when x.event = 'give_up' then x.dead_reason when x.event = 'late_result' then d.dead_reason end,
+         claim_expires_at = case when x.event = 'late_result' then d.claim_expires_at end,
+         claimed_by = case when x.event = 'late_result' then d.claimed_by end,
+         trail_length = d.trail_length + 1,
+         trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), x.event, $21, x.trail)
+    from decided x, endpoint e
+   where d.delivery_id = x.delivery_id
+     and e.endpoint_id = d.endpoint_id
+  returning d.delivery_id, d.attempt as latest_attempt, d.state, d.due_at, d.endpoint_id, d.contract_ref, d.cycle,
+            d.attempt_base, d.dead_reason, d.idempotency_key, d.scheduled_at, d.deadline_at, d.revision,
+            d.trail_length, d.trail_sha256, coalesce(d.reminder_id, d.event_id) as source_id, x.kind, x.attempt,
+            x.event, x.url, x.trail, x.outcome, x.endpoint_failed, x.gone, x.started_ago_ms
+), closed as (
+  update attempt a
+     set outcome = x.outcome,
+         late = not x.holds,
+         status = x.status,
+         error = x.error,
+         detail = x.error_detail,
+         started_at = now() - x.started_ago_ms * interval '1 millisecond',
+         finished_at = now() - coalesce(x.finished_ago_ms, 0) * interval '1 millisecond',
+         duration_ms = x.duration_ms,
+         retry_after_seconds = x.retry_after_seconds,
+         retry_after_clamped = x.retry_after_clamped,
+         next_due_at = case when m.event in ('retry', 'lapse') then m.due_at end,
+         response_excerpt = x.response_excerpt
+    from decided x
+    join moved m on m.delivery_id = x.delivery_id and m.attempt = x.attempt
+   where a.delivery_id = x.delivery_id
+     and a.attempt = x.attempt
+     and a.kind = x.kind
+), told as (
+  insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
+  select m.kind, m.delivery_id, m.trail_length, now(), m.event, $21, m.trail, m.trail_sha256
+    from moved m
+), audited as (
+  insert into audit_record (
+    kind, delivery_id, cycle, contract_ref, endpoint_id, endpoint_url, state, dead_reason, idempotency_key,
+    body_sha256, attempts, first_attempt_at, finished_at, due_at, deadline_at, revision, in_time, actor,
+    trail_length, trail_sha256)
+  select m.kind, m.delivery_id, m.cycle, m.contract_ref, m.endpoint_id, m.url, m.state, m.dead_reason,
+         m.idempotency_key, b.sha256, m.latest_attempt - m.attempt_base,
+         case
+           when m.attempt = m.attempt_base + 1 then now() - m.started_ago_ms * interval '1 millisecond'
+           else (
+             select coalesce(first.started_at, first.claimed_at)
+               from attempt first
+              where first.delivery_id = m.delivery_id
+                and first.attempt = m.attempt_base + 1
+                and first.kind = m.kind)
+         end,
+         now(), m.scheduled_at, m.deadline_at, m.revision,
+         m.state = 'delivered' and (m.deadline_at is null or now() < m.deadline_at), $21,
+         m.trail_length, m.trail_sha256
+    from moved m
+    join body b on b.source_id = m.source_id
+   where m.event in ('deliver', 'deliver_late', 'give_up')
+), noticed as (
+  insert into notice (name, body)
+  select 'delivery.dead_lettered',
+         jsonb_build_object('delivery_id', m.delivery_id, 'contract_ref', m.contract_ref, 'dead_reason', m.dead_reason)
+    from moved m
+   where m.event = 'give_up'
+), score as (
+  select endpoint_id,
+         count(*) filter (where endpoint_failed)::int as failures,
+         bool_or(outcome = 'delivered') as succeeded,
+         bool_or(gone and event <> 'late_result') as gone
+    from moved
+   group by endpoint_id
+), touched as (
+  select e.endpoint_id, s.failures, s.succeeded, s.gone and e.status <> 'disabled' as disable
+    from endpoint e
+    join score s on s.endpoint_id = e.endpoint_id
+   where s.failures > 0
+      or s.gone
+      or (s.succeeded and e.consecutive_failures > 0)
+   order by e.endpoint_id
+     for no key update of e
+), scored as (
+  update endpoint e
+     set consecutive_failures = case when t.succeeded then 0 else e.consecutive_failures + t.failures end,
+         status = case when t.disable then 'disabled' else e.status end,
+         status_reason = case when t.disable then 'gone' else e.status_reason end,
+         revision = e.revision + case when t.disable then 1 else 0 end,
+         updated_at = case when t.disable then now() else e.updated_at end
+    from touched t
+   where e.endpoint_id = t.endpoint_id
+), operated as (
+  insert into operation (subject_id, event, actor, detail)
+  select t.endpoint_id, 'endpoint.disabled', $21, jsonb_build_object('reason', 'gone')
+    from touched t
+   where t.disable
+), announced as (
+  insert into notice (name, body)
+  select 'endpoint.disabled', jsonb_build_object('endpoint_id', t.endpoint_id)
+    from touched t
+   where t.disable
+)
+select r.delivery_id, r.attempt,
+       case when m.delivery_id is null then 'repeat' when m.event in ('deliver_late', 'late_result') then 'late' else 'applied' end as effect,
+       coalesce(m.state, l.state) as state,
+       coalesce(m.latest_attempt, l.attempt) as latest_attempt,
+       1000 * extract(epoch from m.due_at - now())::float8 as remaining_ms,
+       m.contract_ref, m.endpoint_id, coalesce(t.disable, false) as disabled_endpoint
+  from result r
+  join locked l on l.delivery_id = r.delivery_id
+  left join moved m on m.delivery_id = r.delivery_id and m.attempt = r.attempt
+  left join touched t on t.endpoint_id = m.endpoint_id`;
+
+interface Row {
+  readonly delivery_id: string;
+  readonly attempt: number;
+  readonly effect: Settled['effect'];
+  readonly state: string;
+  readonly latest_attempt: number;
+  readonly remaining_ms: number | null;
+  readonly contract_ref: string | null;
+  readonly endpoint_id: string;
+  readonly disabled_endpoint: boolean;
+}
+
+/**
+ * Writes, in one statement and so in one commit, the results of a batch of attempts and all that follows from them:
+ * the attempt, the delivery's state and next due time, the endpoint's counters, the trail entry, and the audit record
+ * and notice of those that ended.
+ *
+ * A result whose claim has lapsed changes its own attempt row, and its delivery only if it is a 2xx and the delivery
+ * has not ended. A result that is stored already changes nothing. A delivery id may occur once in a batch.
+ */
+export async function settleAttempts(
+  db: Queryable,
+  settlements: readonly Settlement[],
+  by: { readonly holder: string; readonly timeoutMs: number },
+): Promise<Settled[]> {
+  const column = <T>(pick: (s: Settlement) => T | undefined): (T | null)[] =>
+    settlements.map((s) => pick(s) ?? null);
+  const result = await db.query<Row>({
+    name: 'settle_attempts',
+    text: SETTLE,
+    values: [
+      column((s) => s.deliveryId),
+      column((s) => s.attempt),
+      column((s) => s.revision),
+      column((s) => s.decision),
+      column((s) => s.outcome),
+      column((s) => s.endpointFailed),
+      column((s) => s.gone),
+      column((s) => s.handedBack),
+      column((s) => s.deadReason),
+      column((s) => s.delayMs),
+      column((s) => s.startedAgoMs),
+      column((s) => s.finishedAgoMs),
+      column((s) => s.durationMs),
+      column((s) => s.status),
+      column((s) => s.error),
+      column((s) => s.errorDetail),
+      column((s) => s.retryAfterSeconds),
+      column((s) => s.retryAfterClamped),
+      column((s) => s.responseExcerpt),
+      column((s) => s.trail),
+      by.holder,
+      by.timeoutMs,
+    ],
+  });
+  return result.rows.map((row) => ({
+    deliveryId: row.delivery_id,
+    attempt: row.attempt,
+    effect: row.effect,
+    state: row.state,
+    latestAttempt: row.latest_attempt,
+    remainingMs: row.remaining_ms ?? undefined,
+    contractRef: row.contract_ref ?? undefined,
+    endpointId: row.endpoint_id,
+    disabledEndpoint: row.disabled_endpoint,
+  }));
+}
