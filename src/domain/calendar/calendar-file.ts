@@ -4,7 +4,7 @@ import { didYouMean } from './nearest.ts';
 import { findZone } from './zone.ts';
 
 /** A date on which a calendar file departs from weekly hours and holidays. */
-export interface DayException {
+interface DayException {
   /** closed: no hours; open: these hours even on a weekend or holiday; short: of the usual hours only these. */
   readonly kind: 'closed' | 'open' | 'short';
   readonly hours: readonly Span[];
@@ -102,9 +102,6 @@ export function parseCalendarFile(code: string, content: unknown): CalendarFile 
     );
   }
   const hours = parseHours(file.hours, fault);
-  if (holidaysFrom === 'none' && !isIsoCode(code) && hours.size < WEEKDAYS.length) {
-    fault('/hours', 'no jurisdiction says which days are a weekend: give the hours of all seven days');
-  }
   const timeZone = parseText(file, { key: 'time_zone', fault });
   const zone = timeZone === undefined ? undefined : findZone(timeZone);
   if (timeZone !== undefined && zone === undefined) {

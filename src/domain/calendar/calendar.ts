@@ -3,6 +3,7 @@ import { Info } from 'luxon';
 import {
   type CalendarFile,
   CalendarFileError,
+  type CalendarFileFault,
   calendarFileName,
   exceptionKeys,
   isIsoCode,
@@ -12,7 +13,7 @@ import type { HolidayBook } from './holidays.ts';
 import { commonSpans, formatMinute, OFFICE_HOURS, type Span, WHOLE_DAY, withoutSpan } from './hours.ts';
 
 /** The opening hours of one local date and why they are not the usual ones, "" where they are. */
-export interface CalendarDay {
+interface CalendarDay {
   readonly hours: readonly Span[];
   readonly reason: string;
 }
@@ -40,11 +41,19 @@ export function createCalendar(
   const jurisdiction = source === 'none' ? undefined : book.findJurisdiction(source);
   if (source !== 'none' && jurisdiction === undefined) {
     if (file === undefined) return undefined;
-    const message = `date-holidays has no holidays for ${source}: name a jurisdiction that it knows, or "none"`;
-    throw new CalendarFileError(calendarFileName(code), [{ path: '/holidays_from', message }]);
+    throw faultyFile(code, {
+      path: '/holidays_from',
+      message: `date-holidays has no holidays for ${source}: name a jurisdiction that it knows, or "none"`,
+    });
   }
   // Where the calendar is at home decides on weekend and zones, also when holidays come from elsewhere or nowhere.
-  const home = isIsoCode(code) ? (book.findJurisdiction(code) ?? jurisdiction) : jurisdiction;
+  const home = (isIsoCode(code) ? book.findJurisdiction(code) : undefined) ?? jurisdiction;
+  if (home === undefined && (file?.hours.size ?? 0) < WEEKDAYS.length) {
+    throw faultyFile(code, {
+      path: '/hours',
+      message: 'no known jurisdiction says which days are a weekend: give the hours of all seven days',
+    });
+  }
   const weekend = weekendOf(home?.country);
   const weekly = new Map(
     WEEKDAYS.map((day) => [day, file?.hours.get(day) ?? (weekend.includes(day) ? [] : [OFFICE_HOURS])]),
@@ -83,6 +92,10 @@ export function createCalendar(
       return { hours, reason: reasons.join('; ') };
     },
   };
+}
+
+function faultyFile(code: string, fault: CalendarFileFault): CalendarFileError {
+  return new CalendarFileError(calendarFileName(code), [fault]);
 }
 
 function partOfDay(closed: Span): string {

@@ -4,12 +4,13 @@ import { type Calendar, createCalendar } from './calendar.ts';
 import { calendarFileName, isCustomCode, isIsoCode, parseCalendarFile } from './calendar-file.ts';
 import { type CalendarContent, gatherContent, hashContent } from './content.ts';
 import { computeDue, type DueRequest, type DueStep } from './due.ts';
-import { createHolidayBook } from './holidays.ts';
+import { createHolidayBook, FIRST_HOLIDAY_YEAR, isHolidayYear, LAST_HOLIDAY_YEAR } from './holidays.ts';
 import { didYouMean } from './nearest.ts';
+import { requireHolidays } from './require-holidays.ts';
 import { findZone, type Zone } from './zone.ts';
 
-/** The parsed JSON of `config/calendars/<code>.json`, or undefined where there is no such file. */
-export type CalendarSource = (code: string) => unknown | undefined;
+/** Gives the parsed JSON of `config/calendars/<code>.json`, or undefined where there is no such file. */
+export type CalendarSource = (code: string) => unknown;
 
 /** Why a reminder is due when it is, as it is stored for an auditor and can be recomputed. */
 export interface DueProof {
@@ -80,6 +81,9 @@ export function createCalendars(options: {
 }): Calendars {
   const book = createHolidayBook();
   const library = `date-holidays@${options.holidayLibraryVersion}`;
+  // Asking the runtime whether a zone exists costs more than the rest of a computation.
+  const zones = createBoundedCache<Zone | undefined>(700);
+  const lookUpZone = (name: string) => zones(name, () => findZone(name));
   const slots = createBoundedCache<{ content?: unknown; calendar?: Calendar }>(500);
 
   const findCalendar = (code: string): Calendar => {
@@ -110,23 +114,12 @@ export function createCalendars(options: {
     );
   };
 
-  const requireHolidays = (calendar: Calendar, years: readonly number[]) => {
-    const { code, holidaysFrom } = calendar;
-    const empty = years.find(
-      (year) => holidaysFrom !== undefined && book.listHolidays(holidaysFrom, year).length === 0,
-    );
-    if (empty === undefined) return;
-    const remedy = `say "holidays_from": "none" in ${calendarFileName(code)} if that is right`;
-    const message = `${library} lists no public holiday for ${holidaysFrom} in ${empty}: ${remedy}`;
-    throw refuseField('/jurisdiction', message, 'unknown_jurisdiction');
-  };
-
   return {
     computeDue(request) {
       const calendar = findCalendar(request.jurisdiction);
-      const zone = chooseZone(calendar, request.timeZone);
+      const zone = chooseZone(calendar, request.timeZone, lookUpZone);
       const { dueAt, deadlineAt, steps, years } = computeDue(request, calendar, zone);
-      requireHolidays(calendar, years);
+      requireHolidays(calendar, years, book);
       const proof: DueProof = {
         inputs: {
           renewal_date: request.renewalDate,
@@ -152,9 +145,15 @@ export function createCalendars(options: {
     describe(jurisdiction, { timeZone, year } = {}) {
       const calendar = findCalendar(jurisdiction);
       const decided = timeZone !== undefined || calendar.timeZones.length === 1;
-      const zone = decided ? chooseZone(calendar, timeZone) : undefined;
+      const zone = decided ? chooseZone(calendar, timeZone, lookUpZone) : undefined;
+      if (year !== undefined && !isHolidayYear(year)) {
+        throw refuseField(
+          '/year',
+          `year must be one whose holidays are known: ${FIRST_HOLIDAY_YEAR} to ${LAST_HOLIDAY_YEAR}`,
+        );
+      }
       const years = year === undefined ? [] : [year];
-      requireHolidays(calendar, years);
+      requireHolidays(calendar, years, book);
       const content = gatherContent(calendar, { book, timeZone: zone?.name, years });
       const fromLibrary =
         calendar.holidaysFrom === undefined ? [] : [`${library}: holidays of ${calendar.holidaysFrom}`];
@@ -182,7 +181,11 @@ export function explainSteps(due: Due): string[] {
   return due.steps.map((step) => `${step.local}  ${step.note}`);
 }
 
-function chooseZone(calendar: Calendar, given: string | undefined): Zone {
+function chooseZone(
+  calendar: Calendar,
+  given: string | undefined,
+  lookUp: (name: string) => Zone | undefined,
+): Zone {
   const { code, timeZones } = calendar;
   const only = timeZones.length === 1 ? timeZones[0] : undefined;
   const name = given ?? only;
@@ -193,7 +196,7 @@ function chooseZone(calendar: Calendar, given: string | undefined): Zone {
     const message = `${code} has ${what}: give time_zone, or set "time_zone" in ${calendarFileName(code)}`;
     throw refuseField('/time_zone', message, 'time_zone_required');
   }
-  const zone = typeof name === 'string' ? findZone(name) : undefined;
+  const zone = typeof name === 'string' ? lookUp(name) : undefined;
   if (zone === undefined) {
     const hint = didYouMean(String(name), [...timeZones, ...Intl.supportedValuesOf('timeZone')]);
     throw refuseField(

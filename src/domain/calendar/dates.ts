@@ -73,6 +73,6 @@ export function spokenDate(day: Day): string {
   return `${weekday}, ${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-export function capitalised(word: string): string {
+function capitalised(word: string): string {
   return word.charAt(0).toUpperCase() + word.slice(1);
 }

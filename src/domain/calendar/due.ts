@@ -2,7 +2,7 @@ import { refuseField } from '../refusal.ts';
 import { firstBusinessInstant, MAX_CLOSED_DAYS } from './business-hours.ts';
 import type { Calendar } from './calendar.ts';
 import { DAY_MS, type Day, isoDate, parseDay, spokenDate, yearOf } from './dates.ts';
-import { LAST_HOLIDAY_YEAR } from './holidays.ts';
+import { FIRST_HOLIDAY_YEAR, isHolidayYear, LAST_HOLIDAY_YEAR } from './holidays.ts';
 import { formatMinute, formatSpan } from './hours.ts';
 import { countBack, parsePeriod } from './notice.ts';
 import { isRepeated, localTime, startOfDay, wallAt, type Zone } from './zone.ts';
@@ -40,8 +40,6 @@ export interface DueComputation {
   /** The calendar years that the computation looked at, in order. */
   readonly years: readonly number[];
 }
-
-const FIRST_YEAR = 1970;
 
 /** Computes when a reminder is due; throws a Refusal that names the member at fault and the remedy. */
 export function computeDue(request: DueRequest, calendar: Calendar, zone: Zone): DueComputation {
@@ -93,8 +91,8 @@ function readRenewalDate(text: string): Day {
     const message = `renewal_date ${JSON.stringify(text)} is not a real date: write it as YYYY-MM-DD`;
     throw refuseField('/renewal_date', message);
   }
-  if (yearOf(day) < FIRST_YEAR || yearOf(day) >= LAST_HOLIDAY_YEAR) {
-    const message = `renewal_date ${text} is out of reach: public holidays are known from ${FIRST_YEAR} to ${LAST_HOLIDAY_YEAR - 1}`;
+  if (!isHolidayYear(yearOf(day))) {
+    const message = `renewal_date ${text} is out of reach: public holidays are known from ${FIRST_HOLIDAY_YEAR} to ${LAST_HOLIDAY_YEAR}`;
     throw refuseField('/renewal_date', message);
   }
   return day;

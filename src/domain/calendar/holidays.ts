@@ -5,14 +5,14 @@ import { DAY_MS, type Day, parseDay, yearOf } from './dates.ts';
 import { DAY_MINUTES, type Span } from './hours.ts';
 
 /** A public holiday on one local date; most close all of it. */
-export interface Holiday {
+interface Holiday {
   readonly day: Day;
   readonly closed: Span;
   readonly name: string;
 }
 
 /** What the holiday library knows about a code. */
-export interface Jurisdiction {
+interface Jurisdiction {
   readonly code: string;
   readonly country: string;
   readonly timeZones: readonly string[];
@@ -27,8 +27,15 @@ export interface HolidayBook {
   listHolidays(code: string, year: number): readonly Holiday[];
 }
 
+/** Local time before is no longer told by tz data reliably, and no contract needs it. */
+export const FIRST_HOLIDAY_YEAR = 1970;
 /** The library's tables of Islamic feasts end in 2076; after that whole feasts would be missing in silence. */
-export const LAST_HOLIDAY_YEAR = 2076;
+export const LAST_HOLIDAY_YEAR = 2075;
+
+/** True for a year whose holidays the library knows in full, and those of the year after. */
+export function isHolidayYear(year: number): boolean {
+  return Number.isInteger(year) && year >= FIRST_HOLIDAY_YEAR && year <= LAST_HOLIDAY_YEAR;
+}
 
 /** Opens `date-holidays`; results are kept per code and year because each takes about a millisecond. */
 export function createHolidayBook(): HolidayBook {

@@ -10,18 +10,23 @@ export const OFFICE_HOURS: Span = { from: 9 * 60, until: 17 * 60 };
 
 /** The span that "09:00-17:00" names ("24:00" only as an end), or what is wrong and what to write instead. */
 export function parseSpan(text: unknown): Span | string {
-  const parts = typeof text === 'string' ? /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(text) : null;
+  const parts = /^(\d{2}):(\d{2})-(\d{2}):(\d{2})$/.exec(typeof text === 'string' ? text : '');
   if (parts === null) return `${JSON.stringify(text)} is no span of hours: write it like "09:00-17:00"`;
   const [fromHour = 0, fromMinute = 0, untilHour = 0, untilMinute = 0] = parts.slice(1).map(Number);
   const span = { from: fromHour * 60 + fromMinute, until: untilHour * 60 + untilMinute };
+  const shown = `"${parts[0]}"`;
   if (fromMinute > 59 || untilMinute > 59 || span.from >= DAY_MINUTES || span.until > DAY_MINUTES) {
-    return `"${text}" holds a time that no day has: hours go from 00:00 to 24:00`;
+    return `${shown} holds a time that no day has: hours go from 00:00 to 24:00`;
   }
-  if (span.from === span.until)
-    return `"${text}" is empty: write "00:00-24:00" for always open, [] for closed`;
+  if (span.from === span.until) {
+    return `${shown} is empty: write "00:00-24:00" for always open, [] for closed`;
+  }
   if (span.from > span.until) {
-    const [start, end] = String(text).split('-');
-    return `"${text}" goes past midnight: write "${start}-24:00" here and "00:00-${end}" on the next day`;
+    const tonight = formatSpan({ from: span.from, until: DAY_MINUTES });
+    // Midnight itself ends this day; only what lies after it goes to the next.
+    const next =
+      span.until === 0 ? '' : ` here and "${formatSpan({ from: 0, until: span.until })}" on the next day`;
+    return `${shown} goes past midnight: write "${tonight}"${next}`;
   }
   return span;
 }

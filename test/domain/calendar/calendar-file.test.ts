@@ -93,6 +93,11 @@ describe('a calendar file', () => {
   );
 
   const beyondTheSchema: [string, unknown, string][] = [
+    [
+      'an end at 00:00',
+      { hours: { monday: ['18:00-00:00'] } },
+      '/hours/monday/0: "18:00-00:00" goes past midnight: write "18:00-24:00"',
+    ],
     ['an empty span', { hours: { monday: ['09:00-09:00'] } }, '/hours/monday/0: "09:00-09:00" is empty'],
     [
       'overlapping spans',
@@ -137,10 +142,13 @@ describe('a calendar file', () => {
   });
 
   it('must say when it is open where no jurisdiction does', () => {
-    expect(faultsOf({ holidays_from: 'none' }, 'acme')).toEqual([
-      '/hours: no jurisdiction says which days are a weekend: give the hours of all seven days',
-    ]);
-    expect(faultsOf({ holidays_from: 'none', hours: everyDay() }, 'acme')).toEqual([]);
+    for (const code of ['acme', 'ZZ']) {
+      expect(() => calendarsWith({ [code]: { holidays_from: 'none' } }).describe(code)).toThrow(
+        `config/calendars/${code}.json: /hours: no known jurisdiction says which days are a weekend`,
+      );
+      const file = { holidays_from: 'none', hours: everyDay() };
+      expect(calendarsWith({ [code]: file }).describe(code).weekend).toEqual([]);
+    }
   });
 
   it('must be named after a code', () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
+import { createCalendar } from '../../../src/domain/calendar/calendar.ts';
 import { isoDate } from '../../../src/domain/calendar/dates.ts';
 import { createHolidayBook } from '../../../src/domain/calendar/holidays.ts';
 import { formatSpan } from '../../../src/domain/calendar/hours.ts';
+import { requireHolidays } from '../../../src/domain/calendar/require-holidays.ts';
 import { calendarsWith, everyDay, refusalOf } from './support.ts';
 
 const book = createHolidayBook();
@@ -53,15 +55,26 @@ describe('public holidays', () => {
   });
 
   it('must be known for every year that is touched, unless the calendar file does without', () => {
-    const calendars = calendarsWith({ DE: { holidays_from: 'none' } });
-    expect(refusalOf(() => calendars.describe('IL', { year: 2101 }))).toMatchObject({
+    const israel = createCalendar('IL', { file: undefined, book });
+    if (israel === undefined) throw new Error('IL is unknown here');
+    expect(refusalOf(() => requireHolidays(israel, [2027, 2101], book))).toMatchObject({
       code: 'unknown_jurisdiction',
       path: '/jurisdiction',
     });
-    expect(calendars.describe('DE', { year: 2101 }).holidays).toEqual([]);
+    const calendars = calendarsWith({ DE: { holidays_from: 'none' } });
+    expect(calendars.describe('DE', { year: 2027 }).holidays).toEqual([]);
     const due = calendars.computeDue({ jurisdiction: 'DE', renewalDate: '2027-01-01', noticePeriod: 'P0D' });
     expect(due.dueAt.toISOString()).toBe('2027-01-01T08:00:00.000Z');
   });
+});
+
+describe('a description', () => {
+  it.each([1969, 2076, 2027.5, Number.NaN])(
+    'is refused for the year %d, whose holidays are not known',
+    (year) => {
+      expect(refusalOf(() => calendarsWith().describe('DE', { year }))).toMatchObject({ path: '/year' });
+    },
+  );
 });
 
 describe('a code', () => {

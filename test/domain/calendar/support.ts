@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type Calendars, createCalendars } from '../../../src/domain/calendar/calendars.ts';
 import { Refusal } from '../../../src/domain/refusal.ts';
 
-export const WEEK = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
+const WEEK = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 
 /** The calendars that ship with the product. */
 export function shipped(code: string): unknown {
