@@ -5,11 +5,13 @@ import { parseSecret } from '../domain/signing.ts';
 import { sendAnswer } from './adapters/node-http.ts';
 import { type Handle, handleOnce } from './handle-once.ts';
 import { readAttempt, readHeader, readIdempotencyKey } from './headers.ts';
+import { createLedger, type PracticeCall, type PracticeEffect, toResult } from './practice-ledger.ts';
 import { readBody } from './read-body.ts';
 import { receive } from './receive.ts';
-import type { Received } from './received.ts';
-import type { Answer, Store } from './store.ts';
+import type { Answer } from './store.ts';
 import { createMemoryStore } from './store-memory.ts';
+
+export type { PracticeCall, PracticeEffect };
 
 /** A status; `hang`: nothing takes effect and no answer comes; `lost`: it takes effect and the answer gets lost. */
 export type ScriptedAnswer = number | 'hang' | 'lost';
@@ -34,33 +36,6 @@ export interface PracticeOptions {
   readonly onCall?: ((call: PracticeCall) => void) | undefined;
 }
 
-/** One per key that took effect, i.e. whose handler answered 2xx for the first time. */
-export interface PracticeEffect {
-  readonly key: string;
-  readonly deliveryId: string | undefined;
-  readonly bodySha256: string;
-  /** How often the key was called, before and after it took effect. */
-  readonly calls: number;
-  readonly firstAt: Date;
-}
-
-export interface PracticeCall {
-  readonly at: Date;
-  readonly key: string | undefined;
-  readonly deliveryId: string | undefined;
-  readonly attempt: number | undefined;
-  readonly bodySha256: string;
-  /** `true`, or why not: the code of the refusal, or `not_checked`. */
-  readonly verified: true | string;
-  /** The status; undefined when no answer was sent. */
-  readonly answered: number | undefined;
-  /**
-   * `first`: it took effect now; `repeat`: it had before; `conflict`: 409 or 422; `failed`: the script said so;
-   * `refused`: not verified, no key or too large.
-   */
-  readonly kind: 'first' | 'repeat' | 'conflict' | 'failed' | 'refused';
-}
-
 export interface PracticeReceiver {
   readonly port: number;
   readonly url: string;
@@ -73,33 +48,31 @@ export interface PracticeReceiver {
   readonly close: () => Promise<void>;
 }
 
-const KEY_CODES: readonly string[] = ['idempotency_key_missing', 'idempotency_key_invalid'];
-
 function checkSecrets(secrets: readonly string[]): readonly string[] {
   for (const secret of secrets) parseSecret(secret);
   return secrets;
 }
 
-function kindOf(received: Received): PracticeCall['kind'] {
-  switch (received.kind) {
-    case 'handled':
-      return 'first';
-    case 'replayed':
-      return 'repeat';
-    case 'declined':
-      return 'failed';
-    case 'refused':
-      return received.answer.status === 409 || received.answer.status === 422 ? 'conflict' : 'refused';
-  }
-}
-
-function verifiedAs(received: Received, kind: PracticeCall['kind']): true | string {
-  if (received.kind !== 'refused' || kind === 'conflict' || KEY_CODES.includes(received.code)) return true;
-  return received.code;
+/** A pause that `cancel` leaves without end: what waits for it is never heard of again. */
+function createPauses(): { pause(ms: number): Promise<void>; cancel(): void } {
+  const timers = new Set<NodeJS.Timeout>();
+  return {
+    pause: (ms) =>
+      new Promise((resolve) => {
+        const timer = setTimeout(() => {
+          timers.delete(timer);
+          resolve();
+        }, ms);
+        timers.add(timer);
+      }),
+    cancel() {
+      for (const timer of timers) clearTimeout(timer);
+    },
+  };
 }
 
 /**
- * A receiver for development, demonstrations and drills; its ledger, the memory store of the kit, is the judge.
+ * A receiver for development, demonstrations and drills; its ledger, on the memory store of the kit, is the judge.
  *
  * Throws a Refusal for a secret that is none.
  */
@@ -109,21 +82,9 @@ export async function startPracticeReceiver(options: PracticeOptions = {}): Prom
   let script: readonly ScriptedAnswer[] = options.hang ? ['hang'] : (options.answers ?? []);
   let step = 0;
   let receipts = 0;
-  let store: Store<undefined> = createMemoryStore();
-  let calls: PracticeCall[] = [];
-  const callsByKey = new Map<string, number>();
-  const effects = new Map<string, Omit<PracticeEffect, 'calls'>>();
-  const timers = new Set<NodeJS.Timeout>();
-
-  function pause(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        resolve();
-      }, delayMs);
-      timers.add(timer);
-    });
-  }
+  let store = createMemoryStore();
+  let ledger = createLedger();
+  const pauses = createPauses();
 
   function nextScripted(): ScriptedAnswer {
     const scripted = script[Math.min(step, script.length - 1)] ?? 200;
@@ -147,46 +108,47 @@ export async function startPracticeReceiver(options: PracticeOptions = {}): Prom
     if (path !== undefined && request.url !== path) return sendAnswer(response, { status: 404 });
     const body = await readBody(request);
     const { headers } = request;
-    const at = new Date();
-    const key = readIdempotencyKey(headers) || undefined;
     const deliveryId = readHeader(headers, 'webhook-id');
-    const bodySha256 = createHash('sha256')
-      .update(body ?? '')
-      .digest('hex');
-    const ledger = store;
-
-    function note(call: Pick<PracticeCall, 'verified' | 'answered' | 'kind'>): void {
-      // What began before a reset is not part of what follows it.
-      if (ledger !== store) return;
-      const noted = { at, key, deliveryId, attempt: readAttempt(headers), bodySha256, ...call };
-      calls.push(noted);
-      if (key !== undefined && call.kind !== 'refused') callsByKey.set(key, (callsByKey.get(key) ?? 0) + 1);
-      if (key !== undefined && call.kind === 'first') {
-        effects.set(key, { key, deliveryId, bodySha256, firstAt: at });
-      }
-      onCall?.(noted);
-    }
-
+    const call = {
+      at: new Date(),
+      key: readIdempotencyKey(headers) || undefined,
+      deliveryId,
+      attempt: readAttempt(headers),
+      bodySha256: createHash('sha256')
+        .update(body ?? '')
+        .digest('hex'),
+    };
+    // What began before a reset is noted in the ledger that the reset threw away.
+    const { note } = ledger;
     if (body === undefined) {
-      note({ verified: 'payload_too_large', answered: 413, kind: 'refused' });
+      const refused = { ...call, verified: 'payload_too_large', answered: 413, kind: 'refused' } as const;
+      note(refused);
+      onCall?.(refused);
       return sendAnswer(response, { status: 413, headers: { connection: 'close' } });
     }
+
     let scripted: ScriptedAnswer | undefined;
     const handle: Handle<undefined> = async () => {
       scripted = nextScripted();
-      if (delayMs > 0) await pause();
+      if (delayMs > 0) await pauses.pause(delayMs);
       return toAnswer(scripted);
     };
-    const received =
-      secrets.length === 0
-        ? await handleOnce({ headers, body, deliveryId, store, handle })
-        : await receive({ request: { headers, body }, secret: secrets, store, handle });
-    const kind = kindOf(received);
-    const verified = secrets.length === 0 ? 'not_checked' : verifiedAs(received, kind);
-    const unanswered = scripted === 'hang' || scripted === 'lost';
-    note({ verified, answered: unanswered ? undefined : received.answer.status, kind });
+    const checked = secrets.length > 0;
+    const received = checked
+      ? await receive({ request: { headers, body }, secret: secrets, store, handle })
+      : await handleOnce({ headers, body, deliveryId, store, handle });
+    const result = toResult(received);
+    const silent = scripted === 'hang' || scripted === 'lost';
+    const noted = {
+      ...call,
+      verified: checked ? result.verified : 'not_checked',
+      answered: silent ? undefined : result.answered,
+      kind: result.kind,
+    };
+    note(noted);
+    onCall?.(noted);
     if (scripted === 'lost') response.destroy();
-    else if (!unanswered) sendAnswer(response, received.answer);
+    else if (!silent) sendAnswer(response, received.answer);
   }
 
   const server = createServer((request, response) => {
@@ -204,9 +166,8 @@ export async function startPracticeReceiver(options: PracticeOptions = {}): Prom
   return {
     port,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}${path ?? '/'}`,
-    effects: () =>
-      [...effects.values()].map((effect) => ({ ...effect, calls: callsByKey.get(effect.key) ?? 0 })),
-    calls: () => calls,
+    effects: () => ledger.effects(),
+    calls: () => ledger.calls(),
     setAnswers(answers) {
       script = answers;
       step = 0;
@@ -216,13 +177,11 @@ export async function startPracticeReceiver(options: PracticeOptions = {}): Prom
     },
     reset() {
       store = createMemoryStore();
+      ledger = createLedger();
       step = 0;
-      calls = [];
-      callsByKey.clear();
-      effects.clear();
     },
     async close() {
-      for (const timer of timers) clearTimeout(timer);
+      pauses.cancel();
       server.closeAllConnections();
       if (server.listening) await new Promise((resolve) => server.close(resolve));
     },
