@@ -1,0 +1,55 @@
+import type { Incoming } from './incoming.ts';
+import { type Outgoing, PublishError } from './outgoing.ts';
+import type { Publisher } from './publisher.ts';
+
+/** The header that says why a message was set aside. */
+export const ERROR_HEADER = 'x-duepost-error';
+const MAX_REASON_CHARACTERS = 1000;
+
+/** Headers the broker acts on: sent again they would route copies elsewhere, or pretend to a history. */
+const BROKER_HEADERS =
+  /^(?:CC|BCC|x-death|x-first-death-.*|x-last-death-.*|x-delivery-count|x-acquired-count)$/;
+
+/**
+ * Puts a message where people will see it, as it came, with the reason.
+ *
+ * Kept are body, routing key and properties, except those a broker acts on (expiry, user, copies). Properties that
+ * cannot be written again, such as headers beyond a frame, are left out, and the header says so.
+ *
+ * @param exchange  of `Names`: `poison` or `commandsRejected`
+ * @param reason  for `commandsRejected`, `code: text`
+ */
+export async function setAside(
+  publisher: Publisher,
+  exchange: string,
+  { message, reason }: { readonly message: Incoming; readonly reason: string },
+): Promise<void> {
+  const { headers, messageId, correlationId, contentType, userId: _, ...properties } = message.properties;
+  const why = reason.slice(0, MAX_REASON_CHARACTERS);
+  const bare: Outgoing = {
+    exchange,
+    routingKey: message.routingKey,
+    body: message.body,
+    headers: { [ERROR_HEADER]: why },
+  };
+  try {
+    await publisher.publish({
+      ...bare,
+      headers: { ...withoutBrokerHeaders(headers), [ERROR_HEADER]: why },
+      properties,
+      contentType: contentType ?? 'application/octet-stream',
+      ...(messageId === undefined ? {} : { messageId }),
+      ...(correlationId === undefined ? {} : { correlationId }),
+    });
+  } catch (error) {
+    if (error instanceof PublishError) throw error;
+    await publisher.publish({
+      ...bare,
+      headers: { [ERROR_HEADER]: `${why} (its properties could not be kept)` },
+    });
+  }
+}
+
+function withoutBrokerHeaders(headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !BROKER_HEADERS.test(name)));
+}

@@ -1,0 +1,126 @@
+import type { Incoming } from '../broker/incoming.ts';
+import type { Publisher } from '../broker/publisher.ts';
+import { setAside } from '../broker/set-aside.ts';
+import { parseJson } from '../domain/json.ts';
+import { Refusal } from '../domain/refusal.ts';
+import type { Log } from '../runtime/log.ts';
+
+/** A command's own work: takes the body without `v`, gives the members of the answer. */
+export type CommandHandler = (
+  body: Record<string, unknown>,
+  context: { readonly outerKey: string | undefined; readonly actor: string },
+) => Promise<Record<string, unknown>>;
+
+export interface CommandsOptions {
+  readonly publisher: Publisher;
+  readonly log: Log;
+  /** The exchange of commands that could not be accepted. */
+  readonly rejected: string;
+  readonly maxBodyBytes: number;
+  /** By routing key. */
+  readonly handlers: Readonly<Record<string, CommandHandler>>;
+  /** Told of every command that was answered. */
+  readonly onAnswered?: (routingKey: string, code: string) => void;
+}
+
+const VERSION = 1;
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * Takes commands of other services.
+ *
+ * What is accepted is answered after its commit. What is refused is answered, and put aside with the reason; only then
+ * is it acknowledged. A fault of ours rejects: the command comes again.
+ */
+export function createCommandReader(options: CommandsOptions): (message: Incoming) => Promise<void> {
+  return async (message) => {
+    try {
+      const result = await carryOut(options, message);
+      await reply(options, message, { ok: true, ...result });
+      options.onAnswered?.(nameOf(options, message), result['duplicate'] === true ? 'duplicate' : 'accepted');
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      await setAside(options.publisher, options.rejected, {
+        message,
+        reason: `${error.code}: ${error.message}`,
+      });
+      await reply(options, message, {
+        ok: false,
+        error: { code: error.code, detail: error.message, errors: error.faults },
+      });
+      options.log.warn('command_rejected', {
+        routing_key: message.routingKey,
+        code: error.code,
+        message_id: message.properties.messageId,
+      });
+      options.onAnswered?.(nameOf(options, message), error.code);
+    }
+  };
+}
+
+/** A name of bounded variety: what others mistype is one name. */
+function nameOf({ handlers }: CommandsOptions, { routingKey }: Incoming): string {
+  return Object.hasOwn(handlers, routingKey) ? routingKey : 'unknown';
+}
+
+async function carryOut(options: CommandsOptions, message: Incoming): Promise<Record<string, unknown>> {
+  const { routingKey, properties } = message;
+  const handler = Object.hasOwn(options.handlers, routingKey) ? options.handlers[routingKey] : undefined;
+  if (handler === undefined) {
+    throw new Refusal(
+      'unsupported_command',
+      `the routing key names no command; known are ${Object.keys(options.handlers).join(', ')}`,
+    );
+  }
+  const { v, ...body } = readObject(message, options.maxBodyBytes);
+  if (v !== VERSION) {
+    const text = `v must be ${VERSION}`;
+    throw new Refusal('unsupported_version', text, [{ path: '/v', message: text }]);
+  }
+  return handler(body, {
+    outerKey: properties.messageId,
+    actor: properties.userId === undefined ? 'amqp' : `amqp:${properties.userId}`,
+  });
+}
+
+function readObject({ body, properties }: Incoming, maxBytes: number): Record<string, unknown> {
+  if (body.length > maxBytes) {
+    throw new Refusal('payload_too_large', `the body has ${body.length} bytes, ${maxBytes} are allowed`);
+  }
+  if (properties.contentEncoding !== undefined && !/^(identity|utf-?8)$/i.test(properties.contentEncoding)) {
+    throw new Refusal('invalid_request', 'the content_encoding is not supported: send plain UTF-8');
+  }
+  const value = parseJson(decode(body));
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new Refusal('invalid_request', 'the body must be a JSON object');
+}
+
+function decode(body: Buffer): string {
+  try {
+    return UTF8.decode(body);
+  } catch {
+    throw new Refusal('invalid_request', 'the body is not UTF-8');
+  }
+}
+
+/** An answer that cannot be given is not worth the command: whoever waits for it asks again, with the same key. */
+async function reply(
+  options: CommandsOptions,
+  message: Incoming,
+  answer: Record<string, unknown>,
+): Promise<void> {
+  const { replyTo, correlationId } = message.properties;
+  if (replyTo === undefined || replyTo === '') return;
+  try {
+    await options.publisher.publish({
+      exchange: '',
+      routingKey: replyTo,
+      body: Buffer.from(JSON.stringify(answer)),
+      ...(correlationId === undefined ? {} : { correlationId }),
+    });
+  } catch (error) {
+    options.log.warn('reply_not_delivered', {
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
+}

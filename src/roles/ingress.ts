@@ -1,0 +1,51 @@
+import { startConsumer } from '../broker/consumer.ts';
+import { namesOf } from '../broker/topology.ts';
+import { createCommandReader } from '../commands/handle.ts';
+import { commandHandlers } from '../commands/handlers.ts';
+import { createEventAcceptor } from '../pipeline/accept-events.ts';
+import { createReminderAcceptor } from '../pipeline/accept-reminders.ts';
+import type { Config } from '../runtime/config.ts';
+import type { Log } from '../runtime/log.ts';
+import { inScope, type Stop } from '../runtime/scope.ts';
+import { requireMigrated } from '../store/migrate.ts';
+import { openCalendars, openParts } from './parts.ts';
+
+/** What stands around a payload in a command. */
+const ENVELOPE_BYTES = 64 * 1024;
+const PREFETCH = 1_000;
+
+/** The ingress role: takes commands of other services over AMQP. */
+export function startIngress(config: Config, log: Log): Promise<Stop> {
+  return inScope(async (scope) => {
+    const parts = await openParts(scope, config, log);
+    await requireMigrated(parts.pool);
+    const names = namesOf(config.broker.prefix);
+    const common = { db: parts.pool, announcer: parts.announcer, timeoutMs: config.egress.timeoutMs };
+    const events = scope.own(createEventAcceptor(common), (a) => a.close());
+    const reminders = scope.own(
+      createReminderAcceptor({ ...common, calendars: openCalendars(config) }),
+      (a) => a.close(),
+    );
+    await scope.own(
+      startConsumer({
+        config: config.broker,
+        log,
+        queue: names.commandsQueue,
+        prefetch: PREFETCH,
+        handle: createCommandReader({
+          publisher: parts.publisher,
+          log,
+          rejected: names.commandsRejected,
+          maxBodyBytes: config.limits.maxPayloadBytes + ENVELOPE_BYTES,
+          handlers: commandHandlers({ events, reminders, maxPayloadBytes: config.limits.maxPayloadBytes }),
+        }),
+        isHealthy: async () => {
+          await parts.pool.query('select 1');
+          return true;
+        },
+      }),
+      (c) => c.stop(),
+    );
+    log.info('ingress_started', { queue: names.commandsQueue });
+  });
+}

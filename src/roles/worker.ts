@@ -1,0 +1,78 @@
+import { startConsumer } from '../broker/consumer.ts';
+import { namesOf } from '../broker/topology.ts';
+import { openEgress } from '../egress/open.ts';
+import { createDeliverer } from '../pipeline/deliver.ts';
+import { createEndpointCache } from '../pipeline/endpoint-cache.ts';
+import { createSecretBox } from '../pipeline/secrets.ts';
+import { createSettler } from '../pipeline/settle.ts';
+import { recordInsteadOfSending } from '../pipeline/shadow.ts';
+import type { Config } from '../runtime/config.ts';
+import type { Log } from '../runtime/log.ts';
+import { inScope, type Stop } from '../runtime/scope.ts';
+import { requireMigrated } from '../store/migrate.ts';
+import { holderName, openEndpointOperator, openParts } from './parts.ts';
+
+/** How long before the end of the grace calls are aborted, so that their claims can still be handed back. */
+const HAND_BACK_MS = 2_000;
+
+/** The worker role: claims what is due, calls the endpoints, settles. */
+export function startWorker(config: Config, log: Log): Promise<Stop> {
+  return inScope(async (scope) => {
+    const parts = await openParts(scope, config, log);
+    await requireMigrated(parts.pool);
+    const names = namesOf(config.broker.prefix);
+    const holder = holderName('worker');
+    const abort = new AbortController();
+    const egress = scope.own(
+      openEgress({ ...config.egress, maxSockets: Math.max(64, config.worker.maxPerEndpoint) }, log),
+      (e) => e.close(),
+    );
+    const timeoutMs = config.egress.timeoutMs;
+    const settler = scope.own(
+      createSettler({ db: parts.pool, log, holder, timeoutMs, signal: abort.signal }),
+      (s) => s.close(),
+    );
+    const operator = openEndpointOperator(parts, config);
+    const deliverer = createDeliverer({
+      ...parts,
+      db: parts.pool,
+      log,
+      poison: names.poison,
+      endpoints: createEndpointCache(
+        parts.pool,
+        createSecretBox(config.masterKey, config.previousMasterKeys),
+      ),
+      settler,
+      send: egress.send,
+      sendToSink: recordInsteadOfSending,
+      holder,
+      timeoutMs,
+      leaseMs: config.claim.leaseMs,
+      maxPerEndpoint: config.worker.maxPerEndpoint,
+      signal: abort.signal,
+      onEndpointDisabled: (endpointId) => {
+        operator
+          .holdPending(endpointId, { actor: holder, reason: 'the endpoint answered 410 Gone' })
+          .catch((error: unknown) => log.fault('hold_pending_failed', error, { endpoint_id: endpointId }));
+      },
+    });
+    const consumer = await startConsumer({
+      config: config.broker,
+      log,
+      queue: names.deliveries,
+      prefetch: config.worker.prefetch,
+      handle: deliverer.handle,
+      isHealthy: async () => {
+        await parts.pool.query('select 1');
+        return true;
+      },
+    });
+    scope.onStop(async () => {
+      const timer = setTimeout(() => abort.abort(), Math.max(0, config.shutdownMs - HAND_BACK_MS));
+      await consumer.stop();
+      clearTimeout(timer);
+      abort.abort();
+    });
+    log.info('worker_started', { holder, queue: names.deliveries, egress_client: config.egress.client });
+  });
+}
