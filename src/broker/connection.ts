@@ -178,13 +178,16 @@ async function openSession(config: BrokerConfig, purpose: string): Promise<Sessi
 
 /** The channel first: acks still in its buffer would be overtaken by the closing of the connection, and lost. */
 async function closeSession({ connection, channel, ended }: Session): Promise<void> {
-  await settled([channel.close(), ended]);
+  await waitBriefly([channel.close(), ended]);
   const gone = new Promise((resolve) => connection.once('close', resolve));
-  await settled([connection.close(), gone]);
+  await waitBriefly([connection.close(), gone]);
 }
 
-/** A close whose connection dies meanwhile is never answered, so it is not waited for alone, nor for ever. */
-async function settled(promises: Promise<unknown>[]): Promise<void> {
+/**
+ * Waits for the first of them, rejected or not, for 5 s at most: what is asked of a connection that dies meanwhile is
+ * never answered.
+ */
+export async function waitBriefly(promises: Promise<unknown>[]): Promise<void> {
   const timeout = new AbortController();
   await Promise.race([...promises, pause(CLOSE_TIMEOUT_MS, timeout.signal)]).catch(() => undefined);
   timeout.abort();

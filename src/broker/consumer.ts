@@ -2,7 +2,7 @@ import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { backoffMs, pause } from '../runtime/backoff.ts';
 import type { Log } from '../runtime/log.ts';
 import { type AckWindow, createAckWindow } from './ack-window.ts';
-import { type BrokerConfig, keepLine } from './connection.ts';
+import { type BrokerConfig, keepLine, waitBriefly } from './connection.ts';
 import { type Incoming, readMessage } from './incoming.ts';
 
 export interface ConsumerOptions {
@@ -221,7 +221,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
     stop() {
       stopped ??= (async () => {
         stopping.abort();
-        if (current !== undefined) await cancel(current).catch(() => undefined);
+        if (current !== undefined) await waitBriefly([cancel(current)]);
         await Promise.all([...sessions].map(empty));
         for (const session of sessions) flush(session);
         await line.close();
