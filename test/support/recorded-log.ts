@@ -6,8 +6,13 @@ export interface LogLine {
   readonly fields: Fields;
 }
 
+export interface RecordedLog {
+  readonly log: Log;
+  readonly lines: LogLine[];
+}
+
 /** A log that keeps its lines, so that a test can ask what was told. */
-export function recordLog(): { readonly log: Log; readonly lines: LogLine[] } {
+export function recordLog(): RecordedLog {
   const lines: LogLine[] = [];
   const withFields = (base: Fields): Log => {
     const at =
