@@ -3,6 +3,7 @@ import { refuseField } from '../domain/refusal.ts';
 import { contentSha256, eventBody } from '../domain/requests/body.ts';
 import { firstDelayMs } from '../domain/retry.ts';
 import { type Batcher, createBatcher } from '../runtime/batch.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../store/endpoints.ts';
 import { type EventDelivery, findEventsByKey, type StoredEvent } from '../store/events.ts';
 import type { Queryable } from '../store/pool.ts';
@@ -90,7 +91,9 @@ async function acceptEvents(
   if (plans.size > 0) {
     // In the order of the keys, so that two batches never wait for each other in a circle.
     const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+    killPoint('accept.planned');
     const inserted = await insertOnce(() => insertEvents(db, ordered));
+    killPoint('accept.committed');
     const lost = [...plans].filter(([, plan]) => !inserted.has(plan.eventId));
     const winners = await findEventsByKey(
       db,

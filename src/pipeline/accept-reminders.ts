@@ -2,6 +2,7 @@ import type { Calendars } from '../domain/calendar/calendars.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
 import { contentSha256, reminderBody } from '../domain/requests/body.ts';
 import { type Batcher, createBatcher } from '../runtime/batch.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import { type Endpoint, findEndpoints } from '../store/endpoints.ts';
 import { findRemindersByKey, type Reminder } from '../store/reminders.ts';
 import { insertReminders, type NewReminder } from '../store/sources.ts';
@@ -105,7 +106,9 @@ async function acceptReminders(
   if (plans.size > 0) {
     // In the order of the keys, so that two batches never wait for each other in a circle.
     const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+    killPoint('accept.planned');
     const rows = await insertOnce(() => insertReminders(db, ordered));
+    killPoint('accept.committed');
     inserted = new Set(rows.keys());
     announcer.announce(
       [...rows.values()]

@@ -1,4 +1,5 @@
 import type { Publisher } from '../broker/publisher.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
 
 /** A delivery that wants a wake-up. */
@@ -45,11 +46,14 @@ export function createAnnouncer({
   let failing = false;
   let whenDrained: (() => void)[] = [];
 
-  function announceNow({ remainingMs, deliveryId, contractRef, attempt }: Announcement): Promise<void> {
-    return publisher.wake(
+  async function announceNow({ remainingMs, deliveryId, contractRef, attempt }: Announcement): Promise<void> {
+    const confirmed = publisher.wake(
       contractRef === undefined ? { deliveryId, attempt } : { deliveryId, attempt, contractRef },
       remainingMs,
     );
+    killPoint('announce.started');
+    await confirmed;
+    killPoint('announce.confirmed');
   }
 
   function settled(): void {

@@ -5,6 +5,7 @@ import { parseRetryAfter } from '../domain/retry-after.ts';
 import { signatureHeaders } from '../domain/signing.ts';
 import type { Answer, Send } from '../egress/send.ts';
 import { version } from '../runtime/build-info.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import type { Claim } from '../store/claims.ts';
 import type { CallTarget } from './endpoint-cache.ts';
 import type { Result } from './settle.ts';
@@ -48,22 +49,28 @@ export async function attemptDelivery(
       (claim.marginMs ?? Number.POSITIVE_INFINITY) - spentMs,
     ),
   );
-  if (budgetMs < SHORTEST_CALL_MS || options.signal.aborted)
-    return handBack(claim, 'no time was left for a call');
+  // Never late: what could not end before the deadline, given the whole timeout, does not start.
+  const isLate = claim.marginMs !== undefined && claim.marginMs - spentMs < options.timeoutMs;
+  if (isLate || budgetMs < SHORTEST_CALL_MS || options.signal.aborted) {
+    return handBack(claim, { why: 'no time was left for a call' });
+  }
 
   const headers = headersOf(claim, target, new Date(claim.claimedAt.getTime() + spentMs));
   const send = target.mode === 'shadow' ? options.sendToSink : options.send;
   const startedAtMs = performance.now();
-  const answer = await send({
+  const call = send({
     url: claim.url,
     headers,
     body: claim.body,
     timeoutMs: budgetMs,
     signal: options.signal,
   });
+  killPoint('call.started');
+  const answer = await call;
+  killPoint('call.answered');
   const finishedAtMs = performance.now();
   if (answer.status === undefined && answer.error === 'aborted') {
-    return { ...handBack(claim, 'the worker stopped', answer), startedAtMs, finishedAtMs };
+    return { ...handBack(claim, { why: 'the worker stopped', answer }), startedAtMs, finishedAtMs };
   }
   const decision = decide(claim, {
     policy: target.policy,
@@ -163,8 +170,15 @@ function decide(
   };
 }
 
-/** The claim's holder gives it back: whether anything was processed is not known, and the endpoint is not to blame. */
-function handBack(claim: Claim, why: string, answer?: Answer): Result {
+/**
+ * The claim's holder gives it back: whether anything was processed is not known, and the endpoint is not to blame.
+ *
+ * @param delayMs  until the next attempt; at once if undefined
+ */
+export function handBack(
+  claim: Claim,
+  { why, answer, delayMs = 0 }: { readonly why: string; readonly answer?: Answer; readonly delayMs?: number },
+): Result {
   return {
     deliveryId: claim.deliveryId,
     attempt: claim.attempt,
@@ -174,7 +188,7 @@ function handBack(claim: Claim, why: string, answer?: Answer): Result {
     endpointFailed: false,
     gone: false,
     handedBack: true,
-    delayMs: 0,
+    delayMs,
     retryAfterClamped: false,
     error: answer?.sent ? 'aborted' : 'not_sent',
     errorDetail: why,

@@ -1,6 +1,7 @@
 import type { Incoming } from '../broker/incoming.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import { setAside } from '../broker/set-aside.ts';
+import { policyInUse } from '../domain/policy.ts';
 import { parseWakeUp, type WakeUp } from '../domain/wakeup.ts';
 import { pause, retryWithBackoff } from '../runtime/backoff.ts';
 import { createBatcher } from '../runtime/batch.ts';
@@ -10,7 +11,7 @@ import { moveDeliveries } from '../store/moves.ts';
 import { isTransient, type Queryable } from '../store/pool.ts';
 import type { Settled } from '../store/settlements.ts';
 import type { Announcer } from './announce.ts';
-import { type AttemptOptions, attemptDelivery, type HeldClaim } from './attempt.ts';
+import { type AttemptOptions, attemptDelivery, type HeldClaim, handBack } from './attempt.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
 import type { Result, Settler } from './settle.ts';
 import { createSlots } from './slots.ts';
@@ -31,6 +32,8 @@ export interface DelivererOptions extends AttemptOptions {
   readonly settler: Settler;
   readonly holder: string;
   readonly maxPerEndpoint: number;
+  /** Ends what waits for its turn, while calls in flight go on: those wake-ups are left to the next worker. */
+  readonly stopping: AbortSignal;
   /** Told when an endpoint was disabled by its own answer (410), to hold what waits for it. */
   readonly onEndpointDisabled: (endpointId: string) => void;
   /** Told of every attempt that was settled. */
@@ -42,15 +45,19 @@ const CLAIM_LANES = 1;
 const MAX_BATCH = 250;
 /** What is due sooner waits here; the ladder's shortest tier is a second. */
 const LOCAL_WAIT_MS = 1_000;
-/** How long a wake-up of a crowded endpoint goes away, at least and at most. */
-const CROWDED_MIN_MS = 1_000;
-const CROWDED_MAX_MS = 8_000;
+/** How long a wake-up of a crowded endpoint goes away: until the crowd has passed, or a failing one may be well again. */
+const CROWDED_MS = { from: 1_000, to: 8_000 };
+const FAILING_MS = { from: 10_000, to: 40_000 };
+/** How long a delivery rests that met a fault of ours. */
+const FAULT_DELAY_MS = 30_000;
 
 type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { db, log, announcer, settler, signal } = options;
+  const { db, log, announcer, settler, signal, stopping } = options;
   const slots = createSlots();
+  const inHand = new Set<string>();
+  stopping.addEventListener('abort', () => slots.wakeAll(), { once: true });
 
   const claims = createBatcher<WakeUp, Asked>({
     lanes: CLAIM_LANES,
@@ -76,6 +83,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           timeoutMs: options.timeoutMs,
           holder: options.holder,
           maxPerEndpoint: options.maxPerEndpoint,
+          inHand,
           inFlight: slots.inFlight,
         }),
       {
@@ -88,13 +96,16 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       },
     );
     for (const verdict of verdicts.values()) {
-      if (verdict.verdict === 'claimed') slots.take(verdict.claim.endpointId);
+      if (verdict.verdict !== 'claimed') continue;
+      slots.take(verdict.claim.endpointId);
+      inHand.add(verdict.claim.deliveryId);
     }
     return verdicts;
   }
 
   async function follow(wakeUp: WakeUp): Promise<void> {
     for (let current = wakeUp; ; ) {
+      if (stopping.aborted) throw new Error('the worker stops');
       const { verdict, askedAtMs } = await claims.add(current);
       switch (verdict.verdict) {
         case 'claimed':
@@ -103,21 +114,16 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           current = { ...wakeUp, attempt: verdict.attempt };
           if (verdict.remainingMs >= LOCAL_WAIT_MS) return sendOn(current, verdict.remainingMs);
           // One millisecond more than is left, or the timer fires within the same one and asks for nothing.
-          await pause(verdict.remainingMs + 1, signal);
-          if (signal.aborted) throw new Error('stopped while a wake-up waited');
+          await pause(verdict.remainingMs + 1, stopping);
           break;
         case 'crowded': {
-          const turn =
-            verdict.room > 0 || slots.inFlight.has(verdict.endpointId)
-              ? slots.whenFree(verdict.endpointId, options.maxPerEndpoint)
-              : undefined;
-          if (turn === undefined)
-            return sendOn(current, CROWDED_MIN_MS + Math.random() * (CROWDED_MAX_MS - CROWDED_MIN_MS));
+          const turn = slots.whenFree(verdict.endpointId, verdict.limit);
+          if (turn === undefined) return sendOn(current, awayMs(verdict, options.timeoutMs));
           await turn;
           break;
         }
         case 'lapsed':
-          await settler.settle(lapse(wakeUp.deliveryId, verdict.attempt));
+          await settle(await lapse(wakeUp, verdict));
           current = { ...wakeUp, attempt: verdict.attempt + 1 };
           break;
         case 'missed':
@@ -150,29 +156,67 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   async function attempt(held: HeldClaim): Promise<void> {
     const { claim } = held;
-    let result: Result;
     try {
-      result = await attemptDelivery(
-        held,
-        await options.endpoints.find(claim.endpointId, claim.endpointRevision),
-        options,
-      );
+      let result: Result;
+      try {
+        result = await call(held);
+      } finally {
+        slots.free(claim.endpointId);
+      }
+      await settle(result);
     } finally {
-      slots.free(claim.endpointId);
+      inHand.delete(claim.deliveryId);
     }
+  }
+
+  /** A fault of ours (a secret that cannot be opened, say) hurts this delivery alone and is not the endpoint's. */
+  async function call(held: HeldClaim): Promise<Result> {
+    const { claim } = held;
+    try {
+      const target = await options.endpoints.find(claim.endpointId, claim.endpointRevision);
+      return await attemptDelivery(held, target, options);
+    } catch (error) {
+      log.fault('attempt_failed', error, { delivery_id: claim.deliveryId, endpoint_id: claim.endpointId });
+      return handBack(claim, { why: 'a fault of duepost', delayMs: FAULT_DELAY_MS });
+    }
+  }
+
+  async function settle(result: Result): Promise<void> {
     const settled = await settler.settle(result);
     report(result, settled);
     if (settled.state === 'due' && settled.effect === 'applied') {
       announcer.announce([
-        {
-          deliveryId: claim.deliveryId,
-          contractRef: claim.contractRef,
-          attempt: settled.latestAttempt + 1,
-          remainingMs: settled.remainingMs ?? 0,
-        },
+        { ...settled, attempt: settled.latestAttempt + 1, remainingMs: settled.remainingMs ?? 0 },
       ]);
     }
-    if (settled.disabledEndpoint) options.onEndpointDisabled(claim.endpointId);
+    if (settled.disabledEndpoint) options.onEndpointDisabled(settled.endpointId);
+  }
+
+  /** Ends the claim of somebody who never came back: nobody knows whether the endpoint has processed the attempt. */
+  async function lapse(wakeUp: WakeUp, verdict: Extract<Verdict, { verdict: 'lapsed' }>): Promise<Result> {
+    const reason = verdict.ours ? 'the answer to the claim was lost' : 'the claim expired without a result';
+    // An endpoint that cannot be read must not keep its claims from ending.
+    const target = await options.endpoints
+      .find(verdict.endpointId, verdict.endpointRevision)
+      .catch(() => undefined);
+    const { maxAttempts } = policyInUse(target?.policy, verdict);
+    // A claim whose answer was lost was never called: it takes nothing from the budget's end.
+    const isExhausted = !verdict.ours && verdict.attemptOfCycle >= maxAttempts;
+    return {
+      deliveryId: wakeUp.deliveryId,
+      attempt: verdict.attempt,
+      revision: 0,
+      ...(isExhausted
+        ? { decision: 'give_up' as const, deadReason: 'attempts_exhausted' as const }
+        : { decision: 'lapse' as const, delayMs: 0 }),
+      outcome: 'unknown',
+      endpointFailed: false,
+      gone: false,
+      handedBack: verdict.ours,
+      retryAfterClamped: false,
+      error: verdict.ours ? 'not_sent' : 'claim_expired',
+      trail: JSON.stringify({ attempt: verdict.attempt, reason }),
+    };
   }
 
   function report(result: Result, settled: Settled): void {
@@ -214,20 +258,11 @@ function strongest(wakeUps: readonly WakeUp[]): readonly WakeUp[] {
   return [...byId.values()];
 }
 
-/** The claim of somebody who never came back. */
-function lapse(deliveryId: string, attempt: number): Result {
-  return {
-    deliveryId,
-    attempt,
-    revision: 0,
-    decision: 'lapse',
-    outcome: 'unknown',
-    endpointFailed: false,
-    gone: false,
-    handedBack: false,
-    delayMs: 0,
-    retryAfterClamped: false,
-    error: 'claim_expired',
-    trail: JSON.stringify({ attempt, reason: 'the claim expired without a result' }),
-  };
+/** Never so long that its deadline passes meanwhile. */
+function awayMs({ failing, marginMs }: Extract<Verdict, { verdict: 'crowded' }>, timeoutMs: number): number {
+  const { from, to } = failing ? FAILING_MS : CROWDED_MS;
+  const plannedMs = from + Math.random() * (to - from);
+  return marginMs === undefined
+    ? plannedMs
+    : Math.max(CROWDED_MS.from, Math.min(plannedMs, (marginMs - timeoutMs) / 2));
 }

@@ -5,6 +5,8 @@ export interface Slots {
   free(endpointId: string): void;
   /** Resolves when a call of the endpoint ends; undefined: too many wait for that already. */
   whenFree(endpointId: string, maxWaiting: number): Promise<void> | undefined;
+  /** Resolves everything that waits. */
+  wakeAll(): void;
 }
 
 export function createSlots(): Slots {
@@ -30,6 +32,11 @@ export function createSlots(): Slots {
       if (queue.length >= maxWaiting) return undefined;
       waiting.set(endpointId, queue);
       return new Promise((resolve) => queue.push(resolve));
+    },
+    wakeAll() {
+      const all = [...waiting.values()].flat();
+      waiting.clear();
+      for (const resolve of all) resolve();
     },
   };
 }

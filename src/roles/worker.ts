@@ -22,6 +22,7 @@ export function startWorker(config: Config, log: Log): Promise<Stop> {
     await requireMigrated(parts.pool);
     const names = namesOf(config.broker.prefix);
     const holder = holderName('worker');
+    const stopping = new AbortController();
     const abort = new AbortController();
     const egress = scope.own(
       openEgress({ ...config.egress, maxSockets: Math.max(64, config.worker.maxPerEndpoint) }, log),
@@ -50,6 +51,7 @@ export function startWorker(config: Config, log: Log): Promise<Stop> {
       leaseMs: config.claim.leaseMs,
       maxPerEndpoint: config.worker.maxPerEndpoint,
       signal: abort.signal,
+      stopping: stopping.signal,
       onEndpointDisabled: (endpointId) => {
         operator
           .holdPending(endpointId, { actor: holder, reason: 'the endpoint answered 410 Gone' })
@@ -68,6 +70,7 @@ export function startWorker(config: Config, log: Log): Promise<Stop> {
       },
     });
     scope.onStop(async () => {
+      stopping.abort();
       const timer = setTimeout(() => abort.abort(), Math.max(0, config.shutdownMs - HAND_BACK_MS));
       await consumer.stop();
       clearTimeout(timer);

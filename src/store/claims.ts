@@ -8,6 +8,8 @@ export interface ClaimRequest {
   /** Whoever holds the claims: unique per process. */
   readonly holder: string;
   readonly maxPerEndpoint: number;
+  /** Deliveries whose claims this holder knows that it holds. */
+  readonly inHand: ReadonlySet<string>;
   /** Calls in flight by endpoint id at this holder. */
   readonly inFlight: ReadonlyMap<string, number>;
 }
@@ -39,10 +41,28 @@ export type Verdict =
   | { readonly verdict: 'claimed'; readonly claim: Claim }
   /** Due later, or the claim of somebody else holds that long: ask again then, for this attempt. */
   | { readonly verdict: 'wait'; readonly remainingMs: number; readonly attempt: number }
-  /** Its endpoint has as many calls in flight as it may. */
-  | { readonly verdict: 'crowded'; readonly endpointId: string; readonly room: number }
-  /** The claim expired without a result. */
-  | { readonly verdict: 'lapsed'; readonly attempt: number }
+  /** Its endpoint has as many calls in flight as it may, here `limit`. */
+  | {
+      readonly verdict: 'crowded';
+      readonly endpointId: string;
+      readonly limit: number;
+      /** It fails, and is only probed. */
+      readonly failing: boolean;
+      /** Milliseconds until the deadline; undefined: none. */
+      readonly marginMs: number | undefined;
+    }
+  /** The claim expired without a result, or the asking holder has one that it knows nothing of. */
+  | {
+      readonly verdict: 'lapsed';
+      readonly attempt: number;
+      /** Counted within the cycle. */
+      readonly attemptOfCycle: number;
+      readonly kind: 'reminder' | 'event';
+      readonly endpointId: string;
+      readonly endpointRevision: number;
+      readonly hasDeadline: boolean;
+      readonly ours: boolean;
+    }
   /** The deadline leaves no time for a call. */
   | { readonly verdict: 'missed' }
   /** Its endpoint is paused or disabled. */
@@ -61,9 +81,11 @@ with wake as (
     from unnest($3::text[], $4::int[]) as b (endpoint_id, in_flight)
 ), asked as (
   select d.delivery_id, d.state, d.attempt, w.attempt as asked, d.due_at, d.claim_expires_at, d.deadline_at,
-         d.endpoint_id, e.revision as endpoint_revision, e.url,
-         case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end
-           - coalesce(b.in_flight, 0) as room,
+         d.endpoint_id, e.revision as endpoint_revision, e.url, d.attempt_base, d.reminder_id,
+         d.claimed_by = $8 as ours,
+         e.consecutive_failures >= 10 as failing,
+         case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end as most,
+         coalesce(b.in_flight, 0) as in_flight,
          case
            when d.due_at is null then 'ended'
            when d.state = 'held' or d.attempt > w.attempt then 'nothing'
@@ -80,7 +102,7 @@ with wake as (
     join endpoint e on e.endpoint_id = d.endpoint_id
     left join busy b on b.endpoint_id = d.endpoint_id
 ), ready as (
-  select delivery_id, room,
+  select delivery_id, most - in_flight as room,
          row_number() over (partition by endpoint_id order by deadline_at nulls last, due_at) as place
     from asked
    where verdict = 'ready'
@@ -117,13 +139,14 @@ select a.delivery_id,
          when a.verdict = 'ready' then 'busy'
          else a.verdict
        end as verdict,
-       a.state, a.attempt as known_attempt, a.endpoint_id, a.endpoint_revision, a.room,
+       a.state, a.attempt as known_attempt, a.attempt_base as known_base, a.endpoint_id, a.endpoint_revision,
+       a.most, a.failing, a.ours,
        1000 * extract(epoch from (
          case when a.state = 'in_flight' then a.claim_expires_at else a.due_at end) - now())::float8 as remaining_ms,
        1000 * extract(epoch from a.deadline_at - now())::float8 as margin_ms,
        now() as claimed_at,
        c.attempt, c.attempt_base, c.cycle, c.revision, c.idempotency_key, c.contract_ref,
-       case when c.reminder_id is null then 'event' else 'reminder' end as kind,
+       case when a.reminder_id is null then 'event' else 'reminder' end as kind,
        a.url, b.bytes, b.sha256
   from asked a
   left join ready r on r.delivery_id = a.delivery_id
@@ -146,7 +169,10 @@ interface Row {
   readonly known_attempt: number;
   readonly endpoint_id: string;
   readonly endpoint_revision: number;
-  readonly room: number;
+  readonly known_base: number;
+  readonly most: number;
+  readonly failing: boolean;
+  readonly ours: boolean | null;
   readonly remaining_ms: number;
   readonly margin_ms: number | null;
   readonly claimed_at: Date;
@@ -188,25 +214,34 @@ export async function claimDeliveries(db: Queryable, request: ClaimRequest): Pro
       request.holder,
     ],
   });
-  return new Map(result.rows.map((row) => [row.delivery_id, toVerdict(row)]));
+  return new Map(result.rows.map((row) => [row.delivery_id, toVerdict(row, request.inHand)]));
 }
 
-function toVerdict(row: Row): Verdict {
+function toVerdict(row: Row, inHand: ReadonlySet<string>): Verdict {
   switch (row.verdict) {
     case 'claimed':
       return { verdict: 'claimed', claim: toClaim(row) };
     case 'crowded':
-      return { verdict: 'crowded', endpointId: row.endpoint_id, room: Math.max(0, row.room) };
+      return {
+        verdict: 'crowded',
+        endpointId: row.endpoint_id,
+        limit: row.most,
+        failing: row.failing,
+        marginMs: row.margin_ms ?? undefined,
+      };
     case 'busy':
       return { verdict: 'wait', remainingMs: BUSY_RETRY_MS, attempt: row.known_attempt + 1 };
     case 'wait':
+      // A claim of our own that we know nothing of: its commit took effect, its answer was lost.
+      if (row.state === 'in_flight' && row.ours === true && !inHand.has(row.delivery_id))
+        return toLapsed(row, true);
       return {
         verdict: 'wait',
         remainingMs: Math.max(0, Math.ceil(row.remaining_ms)),
         attempt: row.known_attempt + 1,
       };
     case 'lapsed':
-      return { verdict: 'lapsed', attempt: row.known_attempt };
+      return toLapsed(row, false);
     case 'ended':
       return { verdict: 'ended', state: row.state };
     case 'missed':
@@ -214,6 +249,19 @@ function toVerdict(row: Row): Verdict {
     case 'nothing':
       return { verdict: row.verdict };
   }
+}
+
+function toLapsed(row: Row, ours: boolean): Verdict {
+  return {
+    verdict: 'lapsed',
+    attempt: row.known_attempt,
+    attemptOfCycle: row.known_attempt - row.known_base,
+    kind: row.kind,
+    endpointId: row.endpoint_id,
+    endpointRevision: row.endpoint_revision,
+    hasDeadline: row.margin_ms !== null,
+    ours,
+  };
 }
 
 function toClaim(row: Row): Claim {

@@ -13,7 +13,7 @@ export interface Settlement {
   readonly endpointFailed: boolean;
   /** Whether the endpoint said that it is gone (410). */
   readonly gone: boolean;
-  /** A lapse by the claim's own holder needs no expiry. */
+  /** An unknown outcome ends a claim once it has expired; its own holder may give it back before. */
   readonly handedBack: boolean;
   readonly deadReason?: DeadReason;
   /** Milliseconds from now until the next attempt. */
@@ -80,7 +80,8 @@ with result as (
     join locked l on l.delivery_id = r.delivery_id
     join attempt a on a.delivery_id = r.delivery_id and a.attempt = r.attempt
    where case
-           when r.decision = 'lapse'
+           -- Nobody knows what became of it: only for a claim that is over, or that its holder gives back.
+           when r.outcome = 'unknown'
            then l.state = 'in_flight' and l.attempt = r.attempt and (r.handed_back or l.claim_expires_at <= now())
            else a.outcome is null or (a.outcome = 'unknown' and not a.late)
          end
