@@ -33,8 +33,8 @@ const SHORTEST_CALL_MS = 50;
 /**
  * Makes the call that a claim gives the right to, and decides what follows.
  *
- * The call ends before the claim does and before the deadline; where no time is left for one, nothing is sent and the
- * claim is handed back.
+ * The call ends before the claim does; where no time is left for one before that or before the deadline, nothing is sent
+ * and the claim is handed back.
  */
 export async function attemptDelivery(
   { claim, askedAtMs }: HeldClaim,
@@ -42,13 +42,7 @@ export async function attemptDelivery(
   options: AttemptOptions,
 ): Promise<Result> {
   const spentMs = performance.now() - askedAtMs;
-  const budgetMs = Math.floor(
-    Math.min(
-      options.timeoutMs,
-      options.leaseMs - SETTLE_RESERVE_MS - spentMs,
-      (claim.marginMs ?? Number.POSITIVE_INFINITY) - spentMs,
-    ),
-  );
+  const budgetMs = Math.floor(Math.min(options.timeoutMs, options.leaseMs - SETTLE_RESERVE_MS - spentMs));
   // Never late: what could not end before the deadline, given the whole timeout, does not start.
   const isLate = claim.marginMs !== undefined && claim.marginMs - spentMs < options.timeoutMs;
   if (isLate || budgetMs < SHORTEST_CALL_MS || options.signal.aborted) {

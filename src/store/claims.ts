@@ -102,7 +102,9 @@ with wake as (
     join endpoint e on e.endpoint_id = d.endpoint_id
     left join busy b on b.endpoint_id = d.endpoint_id
 ), ready as (
-  select delivery_id, most - in_flight as room,
+  -- A share of an endpoint's places is kept for what is near its deadline; bulk does not fill it.
+  select delivery_id,
+         most - in_flight - case when deadline_at < now() + interval '1 hour' then 0 else most / 8 end as room,
          row_number() over (partition by endpoint_id order by deadline_at nulls last, due_at) as place
     from asked
    where verdict = 'ready'
