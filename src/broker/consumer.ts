@@ -1,5 +1,6 @@
 import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { backoffMs, pause } from '../runtime/backoff.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
 import { type AckWindow, createAckWindow } from './ack-window.ts';
 import { type BrokerConfig, keepLine, waitBriefly } from './connection.ts';
@@ -209,8 +210,11 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
     // Tags of a channel that has ended mean nothing, or other messages, to the next.
     if (session.isOver) return;
     const { upTo, singly } = session.window.take();
+    if (upTo === undefined && singly.length === 0) return;
+    killPoint('ack.due');
     if (upTo !== undefined) session.channel.ack(asMessage(upTo), true);
     for (const tag of singly) session.channel.ack(asMessage(tag), false);
+    killPoint('ack.sent');
   }
 
   const line = await keepLine({ config, log, purpose: `consumer of ${queue}`, attach });

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { ROLES, type Role, startRoles } from '../roles/all.ts';
 import { loadConfig } from '../runtime/config.ts';
+import { armKillPoint } from '../runtime/kill-point.ts';
 import { openLog } from '../runtime/log.ts';
 import { type CommonOptions, withCommonOptions } from './context.ts';
 
@@ -29,6 +30,7 @@ function parseRoles(text: string): Role[] {
 /** @returns 0 when everything was finished or handed back in time, 1 when it was not */
 async function serve(options: CommonOptions & { roles: Role[] }): Promise<number> {
   const config = loadConfig(options.config === undefined ? {} : { file: options.config });
+  armKillPoint(config.killPoint);
   const log = openLog(config.log);
   const onCrash = (error: unknown): void => {
     log.fault('crashed', error);

@@ -1,4 +1,5 @@
 import type { Publisher } from '../broker/publisher.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import { findWatermark, listDueAfter, moveWatermark } from '../store/due.ts';
 import { withLock } from '../store/lock.ts';
 import type { Pool } from '../store/pool.ts';
@@ -49,6 +50,7 @@ async function feedPages({ pool, publisher, announcer, ...options }: FeedOptions
       break;
     }
     await Promise.all(due.map((delivery) => announcer.announceNow(delivery)));
+    killPoint('feed.confirmed');
     await moveWatermark(pool, last);
     published += due.length;
     after = last;

@@ -1,4 +1,5 @@
 import type { Publisher } from '../broker/publisher.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
 import { listOverdue, type OverdueDelivery, type Position } from '../store/due.ts';
 import { withLock } from '../store/lock.ts';
@@ -73,6 +74,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
         const nowMs = performance.now();
         const due = page.overdue.filter((d) => isSilent(d) && isTurn(d, nowMs));
         await Promise.all(due.map((d) => announcer.announceNow(d)));
+        if (due.length > 0) killPoint('reconcile.confirmed');
         total.announced += due.filter((d) => d.state === 'due').length;
         total.lapsed += due.filter((d) => d.state === 'in_flight').length;
       }

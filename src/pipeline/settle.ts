@@ -1,5 +1,6 @@
 import { retryWithBackoff } from '../runtime/backoff.ts';
 import { createBatcher } from '../runtime/batch.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
 import { isTransient, type Queryable } from '../store/pool.ts';
 import { type Settled, type Settlement, settleAttempts } from '../store/settlements.ts';
@@ -74,6 +75,7 @@ export function createSettler({ db, log, holder, timeoutMs, signal }: SettlerOpt
     async settle(result) {
       const outcome = await batcher.add(result);
       if ('fault' in outcome) throw outcome.fault;
+      killPoint('settle.committed');
       return outcome;
     },
     close: () => batcher.close(),

@@ -29,6 +29,11 @@ export function checkTogether(
       `masterKey (DUEPOST_MASTER_KEY) is the development key, which everyone can read: make one for ${env}`,
     );
   }
+  if (isReal(env) && values['killPoint'] !== null) {
+    problems.push(
+      `killPoint (DUEPOST_KILL_POINT) kills the process: it is for development and test, not for ${env}`,
+    );
+  }
   const timeoutMs = values['egress.timeoutMs'];
   const leaseMs = values['claim.leaseMs'];
   if (

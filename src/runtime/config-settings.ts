@@ -1,3 +1,5 @@
+import { KILL_POINT_FORM } from './kill-point.ts';
+
 /** The environments there is a file for in `config`. */
 export const ENVIRONMENTS = ['development', 'test', 'staging', 'production'] as const;
 
@@ -223,6 +225,12 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
     env: 'DUEPOST_API_RATE_LIMIT_PER_MINUTE',
     ...whole(0, 10_000_000),
     doc: 'Requests per minute and API key; 0 is no limit.',
+  },
+  killPoint: {
+    env: 'DUEPOST_KILL_POINT',
+    ...text(KILL_POINT_FORM, 'ack.due or ack.due:3'),
+    doc: 'For drills and fault tests: where the process kills itself, and at which passing. Refused in `staging` and `production`.',
+    optional: true,
   },
 };
 

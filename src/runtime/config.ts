@@ -62,6 +62,8 @@ export interface Config {
   };
   readonly shadow: { readonly all: boolean };
   readonly api: { readonly rateLimitPerMinute: number };
+  /** Where the process kills itself, for drills and fault tests; undefined: nowhere. */
+  readonly killPoint?: string;
 }
 
 /** Everything that is wrong with a configuration, one line each. */
@@ -173,6 +175,7 @@ function toConfig(env: Environment, values: Values): Config {
   const timeoutMs = read<number>('egress.timeoutMs');
   const managementUrl = read<string | null>('broker.managementUrl');
   const privateKey = read<string | null>('sealing.privateKey');
+  const killPoint = read<string | null>('killPoint');
   return {
     env,
     database: {
@@ -212,6 +215,7 @@ function toConfig(env: Environment, values: Values): Config {
     sealing: { ...(privateKey !== null && { privateKey }), intervalMs: read('sealing.intervalMs') },
     shadow: { all: read('shadow.all') },
     api: { rateLimitPerMinute: read('api.rateLimitPerMinute') },
+    ...(killPoint !== null && { killPoint }),
   };
 }
 
