@@ -5,6 +5,7 @@ import { policyInUse } from '../domain/policy.ts';
 import { parseWakeUp, type WakeUp } from '../domain/wakeup.ts';
 import { pause, retryWithBackoff } from '../runtime/backoff.ts';
 import { createBatcher } from '../runtime/batch.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
 import { claimDeliveries, type Verdict } from '../store/claims.ts';
 import { moveDeliveries } from '../store/moves.ts';
@@ -156,6 +157,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   async function attempt(held: HeldClaim): Promise<void> {
     const { claim } = held;
+    killPoint('claim.committed');
     try {
       let result: Result;
       try {
