@@ -5,7 +5,7 @@ import { firstDelayMs } from '../domain/retry.ts';
 import { type Batcher, createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
 import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../store/endpoints.ts';
-import { type EventDelivery, findEventsByKey, type StoredEvent } from '../store/events.ts';
+import { type EventDelivery, findEventsByKey } from '../store/events.ts';
 import type { Queryable } from '../store/pool.ts';
 import { insertEvents, type NewDelivery, type NewEvent } from '../store/sources.ts';
 import {
@@ -77,42 +77,58 @@ async function acceptEvents(
     requests.map((r) => r.idempotencyKey),
   );
   const targets = await findTargets(db, requests);
-  const outcomes: (Outcome<EventResult> | undefined)[] = new Array(requests.length);
-  const plans = new Map<number, NewEvent & { readonly answer: EventDelivery[] }>();
-  requests.forEach((request, i) => {
+  const refusals = new Map<EventRequest, unknown>();
+  const plans = new Map<EventRequest, PlannedEvent>();
+  for (const request of requests) {
+    if (known.has(request.idempotencyKey)) continue;
     try {
-      const before = known.get(request.idempotencyKey);
-      if (before !== undefined) outcomes[i] = { result: repeat(before, request, targets) };
-      else plans.set(i, planEvent(request, targets, options.timeoutMs));
+      plans.set(request, planEvent(request, targets, options.timeoutMs));
     } catch (error) {
-      outcomes[i] = { refusal: error };
+      refusals.set(request, error);
     }
-  });
-  if (plans.size > 0) {
-    // In the order of the keys, so that two batches never wait for each other in a circle.
-    const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
-    killPoint('accept.planned');
-    const inserted = await insertOnce(() => insertEvents(db, ordered));
-    killPoint('accept.committed');
-    const lost = [...plans].filter(([, plan]) => !inserted.has(plan.eventId));
-    const winners = await findEventsByKey(
-      db,
-      lost.map(([, plan]) => plan.idempotencyKey),
-    );
-    for (const [i, plan] of plans) {
-      const request = requests[i] as EventRequest;
-      outcomes[i] = inserted.has(plan.eventId)
-        ? { result: { eventId: plan.eventId, type: plan.type, duplicate: false, deliveries: plan.answer } }
-        : repeatOrRefusal(winners.get(plan.idempotencyKey), request, targets);
-    }
-    announcer.announce(
-      [...inserted.values()]
-        .flat()
-        .filter((d) => d.state === 'due')
-        .map((d) => ({ ...d, attempt: 1 })),
-    );
   }
-  return outcomes as Outcome<EventResult>[];
+  const inserted = await insertPlans(db, announcer, [...plans.values()]);
+  const lost = [...plans.values()].filter((plan) => !inserted.has(plan.eventId));
+  const winners = await findEventsByKey(
+    db,
+    lost.map((plan) => plan.idempotencyKey),
+  );
+  return requests.map((request) => {
+    if (refusals.has(request)) return { refusal: refusals.get(request) };
+    const plan = plans.get(request);
+    if (plan !== undefined && inserted.has(plan.eventId)) {
+      return {
+        result: { eventId: plan.eventId, type: plan.type, duplicate: false, deliveries: plan.answer },
+      };
+    }
+    const before = known.get(request.idempotencyKey) ?? winners.get(request.idempotencyKey);
+    if (before === undefined) return { refusal: new Error('an event was neither inserted nor there') };
+    if (!contentOf(request, targets).equals(before.contentSha256)) return { refusal: keyReused('event') };
+    return {
+      result: { eventId: before.eventId, type: before.type, duplicate: true, deliveries: before.answer },
+    };
+  });
+}
+
+type PlannedEvent = NewEvent & { readonly answer: readonly EventDelivery[] };
+
+/** @returns the ids of those whose key was free */
+async function insertPlans(
+  db: Queryable,
+  announcer: Announcer,
+  plans: readonly PlannedEvent[],
+): Promise<ReadonlySet<string>> {
+  if (plans.length === 0) return new Set();
+  // In the order of the keys, so that two batches never wait for each other in a circle.
+  const ordered = plans.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+  const rows = await insertOnce(() => insertEvents(db, ordered));
+  announcer.announce(
+    [...rows.values()]
+      .flat()
+      .filter((d) => d.state === 'due')
+      .map((d) => ({ ...d, attempt: 1 })),
+  );
+  return new Set(rows.keys());
 }
 
 interface Targets {
@@ -138,11 +154,7 @@ export function patternsOf(type: string): string[] {
   return ['*', type, ...parts.map((_, i) => `${parts.slice(0, i + 1).join('.')}.*`).slice(0, -1)];
 }
 
-function planEvent(
-  request: EventRequest,
-  targets: Targets,
-  timeoutMs: number,
-): NewEvent & { answer: EventDelivery[] } {
+function planEvent(request: EventRequest, targets: Targets, timeoutMs: number): PlannedEvent {
   const { now } = targets;
   const endpoints = endpointsOf(request, targets);
   const startAt = new Date(Math.max(now.getTime(), request.deliverAt?.getTime() ?? 0));
@@ -227,22 +239,4 @@ function contentOf(request: EventRequest, { byReference }: Targets): Buffer {
     deliver_at: request.deliverAt?.toISOString() ?? null,
     deadline_at: request.deadlineAt?.toISOString() ?? null,
   });
-}
-
-function repeatOrRefusal(
-  before: StoredEvent | undefined,
-  request: EventRequest,
-  targets: Targets,
-): Outcome<EventResult> {
-  if (before === undefined) return { refusal: new Error('an event was neither inserted nor there') };
-  try {
-    return { result: repeat(before, request, targets) };
-  } catch (error) {
-    return { refusal: error };
-  }
-}
-
-function repeat(before: StoredEvent, request: EventRequest, targets: Targets): EventResult {
-  if (!contentOf(request, targets).equals(before.contentSha256)) throw keyReused('event');
-  return { eventId: before.eventId, type: before.type, duplicate: true, deliveries: before.answer };
 }
