@@ -17,6 +17,7 @@ import {
   newId,
   type Outcome,
 } from './accept.ts';
+import type { Announcer } from './announce.ts';
 
 /** An event as a producer hands it in. */
 export interface EventRequest {
