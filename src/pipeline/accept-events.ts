@@ -122,7 +122,9 @@ async function insertPlans(
   if (plans.length === 0) return new Set();
   // In the order of the keys, so that two batches never wait for each other in a circle.
   const ordered = plans.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+  killPoint('accept.planned');
   const rows = await insertOnce(() => insertEvents(db, ordered));
+  killPoint('accept.committed');
   announcer.announce(
     [...rows.values()]
       .flat()
