@@ -2,9 +2,22 @@ import { Command, CommanderError } from 'commander';
 import { Refusal } from '../domain/refusal.ts';
 import { version } from '../runtime/build-info.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { scrub } from '../runtime/log.ts';
+import { addAudit } from './audit.ts';
+import { addCalendar } from './calendar.ts';
 import { CheckFailed } from './check-failed.ts';
+import { addDrill } from './drill.ts';
+import { addCommands } from './commands.ts';
+import { complain, reasonOf } from './complain.ts';
+import { addConfig } from './config.ts';
+import { addDeadLetters } from './dead-letters.ts';
+import { addDeliveries } from './deliveries.ts';
+import { addDoctor } from './doctor.ts';
+import { addEndpoint } from './endpoint.ts';
+import { addKey } from './key.ts';
 import { addMigrate } from './migrate.ts';
+import { addPublish } from './publish.ts';
+import { addReceive } from './receive.ts';
+import { addRemind } from './remind.ts';
 import { addStart } from './start.ts';
 import { addTopology } from './topology.ts';
 
@@ -18,13 +31,40 @@ export function createProgram(): Command {
     .description('Delivers deadline-bound reminders and webhook events, and keeps the evidence.')
     .version(version)
     .exitOverride()
-    .showHelpAfterError()
-    .configureHelp({ sortSubcommands: true });
+    .showHelpAfterError('(--help shows what there is)')
+    .configureOutput({ outputError: (text) => complain(text.trim()) })
+    .configureHelp({ sortSubcommands: true })
+    .addHelpText('after', FIRST_STEPS);
   addStart(program);
+  addDrill(program);
   addMigrate(program);
   addTopology(program);
+  addEndpoint(program);
+  addRemind(program);
+  addPublish(program);
+  addDeliveries(program);
+  addDeadLetters(program);
+  addKey(program);
+  addConfig(program);
+  addCalendar(program);
+  addAudit(program);
+  addDoctor(program);
+  addReceive(program);
+  addCommands(program);
   return program;
 }
+
+const FIRST_STEPS = `
+First steps:
+  duepost doctor                    what is missing, and how to mend it
+  duepost migrate                   bring the database up to this version
+  duepost topology apply            make the exchanges and queues
+  duepost receive --port 9000       a receiver to try with, in another terminal
+  duepost endpoint create --name trial --url http://127.0.0.1:9000/
+  duepost publish --type order.created --payload '{"order":10241}'
+  duepost start                     all roles, until Ctrl-C
+
+Answers go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.`;
 
 /**
  * Runs one command line.
@@ -32,6 +72,10 @@ export function createProgram(): Command {
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage
  */
 export async function runProgram(args: readonly string[]): Promise<number> {
+  // Whoever reads only the beginning (head, less) is no reason to fail.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
   try {
     await createProgram().parseAsync(args, { from: 'user' });
     return typeof process.exitCode === 'number' ? process.exitCode : DONE;
@@ -53,16 +97,12 @@ function report(error: unknown): number {
       if (fault.message !== error.message) complain(`  ${fault.path}: ${fault.message}`);
     return FAILED;
   }
-  complain(error instanceof Error ? describe(error) : String(error));
+  for (const line of reasonOf(error).split('\n')) complain(line);
+  if (isAboutServers(error)) complain('duepost doctor looks at the database and the broker');
   return FAILED;
 }
 
-/** A connection that failed on every address has its reasons inside and an empty message. */
-function describe(error: Error): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(String).join('; ');
-  return error.message;
-}
-
-function complain(text: string): void {
-  process.stderr.write(`duepost: ${scrub(text)}\n`);
+function isAboutServers(error: unknown): boolean {
+  const code = String((error as { code?: unknown } | undefined)?.code ?? '');
+  return /^(E[A-Z_]+|08...|28...|3D000|57P0.)$/.test(code) && code !== 'ENOENT' && code !== 'EACCES';
 }

@@ -1,12 +1,14 @@
 import type { EventAcceptor } from '../pipeline/accept-events.ts';
 import type { ReminderAcceptor } from '../pipeline/accept-reminders.ts';
-import { readEvent, readReminder } from '../pipeline/read-requests.ts';
+import { readCancel, readEvent, readReminder, readReschedule } from '../pipeline/read-requests.ts';
+import type { Rescheduler } from '../pipeline/reschedule.ts';
 import { eventView, reminderView } from '../pipeline/views.ts';
 import type { CommandHandler } from './handle.ts';
 
 export interface CommandParts {
   readonly events: EventAcceptor;
   readonly reminders: ReminderAcceptor;
+  readonly rescheduler: Rescheduler;
   readonly maxPayloadBytes: number;
 }
 
@@ -14,6 +16,7 @@ export interface CommandParts {
 export function commandHandlers({
   events,
   reminders,
+  rescheduler,
   maxPayloadBytes,
 }: CommandParts): Record<string, CommandHandler> {
   return {
@@ -22,6 +25,14 @@ export function commandHandlers({
         readReminder(body, { ...context, maxPayloadBytes }),
       );
       return reminderView(reminder, duplicate);
+    },
+    'reminder.reschedule': async (body, context) => {
+      const { applied, reminder } = await rescheduler.reschedule(readReschedule(body, context));
+      return { applied, ...reminderView(reminder, false) };
+    },
+    'reminder.cancel': async (body, context) => {
+      const { reminder } = await rescheduler.cancel(readCancel(body, context));
+      return reminderView(reminder, false);
     },
     'event.publish': async (body, context) =>
       eventView(await events.publish(readEvent(body, { ...context, maxPayloadBytes }))),

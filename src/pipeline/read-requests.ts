@@ -2,10 +2,17 @@ import type { TSchema } from 'typebox';
 import { parseIdempotencyKey } from '../domain/idempotency-key.ts';
 import { stringifyJson } from '../domain/json.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
-import { EventBody, ReminderBody } from '../domain/requests/schemas.ts';
+import {
+  CancelBody,
+  EventBody,
+  ReminderBody,
+  ReminderPatchBody,
+  RescheduleBody,
+} from '../domain/requests/schemas.ts';
 import { requireValid } from '../domain/requests/validate.ts';
 import type { EventRequest } from './accept-events.ts';
 import type { ReminderRequest } from './accept-reminders.ts';
+import type { CancelRequest, ReminderReference, RescheduleRequest } from './reschedule.ts';
 
 /** What an entrance knows beside the body. */
 export interface RequestContext {
@@ -54,6 +61,69 @@ export function readEvent(body: unknown, context: RequestContext): EventRequest 
     deadlineAt: readInstant(event.deadline_at, '/deadline_at'),
     actor: context.actor,
   };
+}
+
+/** Reads the body of a reschedule; throws a Refusal that names each member that is wrong. */
+export function readReschedule(
+  body: unknown,
+  context: Pick<RequestContext, 'outerKey' | 'actor'>,
+): RescheduleRequest {
+  requireValid(RescheduleBody, body);
+  const { reminder_id, contract_ref, idempotency_key, ...timing } = body as RescheduleBody;
+  return {
+    ...readTiming(timing),
+    reference: readReference(reminder_id, contract_ref),
+    idempotencyKey: idempotency_key ?? context.outerKey,
+    actor: context.actor,
+  };
+}
+
+/** Reads the new timing of the reminder that is named elsewhere; throws like `readReschedule`. */
+export function readReminderPatch(
+  reminderId: string,
+  body: unknown,
+  context: Pick<RequestContext, 'outerKey' | 'actor'>,
+): RescheduleRequest {
+  requireValid(ReminderPatchBody, body);
+  return {
+    ...readTiming(body as ReminderPatchBody),
+    reference: { reminderId },
+    idempotencyKey: context.outerKey,
+    actor: context.actor,
+  };
+}
+
+/** Reads the body of a cancellation; throws a Refusal that names each member that is wrong. */
+export function readCancel(body: unknown, { actor }: Pick<RequestContext, 'actor'>): CancelRequest {
+  requireValid(CancelBody, body);
+  const { reminder_id, contract_ref, reason } = body as CancelBody;
+  return { reference: readReference(reminder_id, contract_ref), reason, actor };
+}
+
+function readTiming(
+  timing: ReminderPatchBody,
+): Pick<RescheduleRequest, 'renewalDate' | 'noticePeriod' | 'deadline' | 'deadlineAt'> {
+  if (Object.keys(timing).length === 0) {
+    throw refuseField('/renewal_date', 'give a new renewal_date, notice_period, deadline or deadline_at');
+  }
+  if (timing.deadline !== undefined && timing.deadline_at !== undefined) {
+    throw refuseField('/deadline_at', 'give deadline or deadline_at, not both');
+  }
+  return {
+    renewalDate: timing.renewal_date,
+    noticePeriod: timing.notice_period,
+    deadline: timing.deadline,
+    deadlineAt: readInstant(timing.deadline_at, '/deadline_at'),
+  };
+}
+
+function readReference(reminderId: string | undefined, contractRef: string | undefined): ReminderReference {
+  if (reminderId !== undefined && contractRef !== undefined) {
+    throw refuseField('/contract_ref', 'give reminder_id or contract_ref, not both');
+  }
+  if (reminderId !== undefined) return { reminderId };
+  if (contractRef !== undefined) return { contractRef };
+  throw refuseField('/contract_ref', 'name the reminder by contract_ref or reminder_id');
 }
 
 /** An instant as RFC 3339 has it; undefined stays undefined. Throws a Refusal for one that does not exist. */

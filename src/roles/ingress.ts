@@ -8,7 +8,7 @@ import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
-import { openCalendars, openParts } from './parts.ts';
+import { openCalendars, openParts, openRescheduler } from './parts.ts';
 
 /** What stands around a payload in a command. */
 const ENVELOPE_BYTES = 64 * 1024;
@@ -22,10 +22,9 @@ export function startIngress(config: Config, log: Log): Promise<Stop> {
     const names = namesOf(config.broker.prefix);
     const common = { db: parts.pool, announcer: parts.announcer, timeoutMs: config.egress.timeoutMs };
     const events = scope.own(createEventAcceptor(common), (a) => a.close());
-    const reminders = scope.own(
-      createReminderAcceptor({ ...common, calendars: openCalendars(config) }),
-      (a) => a.close(),
-    );
+    const calendars = openCalendars(config);
+    const reminders = scope.own(createReminderAcceptor({ ...common, calendars }), (a) => a.close());
+    const rescheduler = openRescheduler(parts, config, calendars);
     await scope.own(
       startConsumer({
         config: config.broker,
@@ -37,7 +36,12 @@ export function startIngress(config: Config, log: Log): Promise<Stop> {
           log,
           rejected: names.commandsRejected,
           maxBodyBytes: config.limits.maxPayloadBytes + ENVELOPE_BYTES,
-          handlers: commandHandlers({ events, reminders, maxPayloadBytes: config.limits.maxPayloadBytes }),
+          handlers: commandHandlers({
+            events,
+            reminders,
+            rescheduler,
+            maxPayloadBytes: config.limits.maxPayloadBytes,
+          }),
         }),
         isHealthy: async () => {
           await parts.pool.query('select 1');

@@ -6,6 +6,7 @@ import { type Calendars, createCalendars } from '../domain/calendar/calendars.ts
 import { createTargetRules } from '../egress/open.ts';
 import { type Announcer, createAnnouncer } from '../pipeline/announce.ts';
 import { createEndpointOperator, type EndpointOperator } from '../pipeline/operate-endpoints.ts';
+import { createRescheduler, type Rescheduler } from '../pipeline/reschedule.ts';
 import { createSecretBox } from '../pipeline/secrets.ts';
 import { type Config, loadCalendarSource } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
@@ -36,7 +37,10 @@ export async function openParts(scope: Scope, config: Config, log: Log): Promise
 }
 
 /** What people do to endpoints, on these parts. */
-export function openEndpointOperator(parts: Parts, config: Config): EndpointOperator {
+export function openEndpointOperator(
+  parts: Pick<Parts, 'pool' | 'announcer'>,
+  config: Config,
+): EndpointOperator {
   return createEndpointOperator({
     pool: parts.pool,
     announcer: parts.announcer,
@@ -44,6 +48,15 @@ export function openEndpointOperator(parts: Parts, config: Config): EndpointOper
     targetRules: createTargetRules(config.egress),
     timeoutMs: config.egress.timeoutMs,
   });
+}
+
+/** What moves and cancels reminders, on these parts. */
+export function openRescheduler(
+  parts: Parts,
+  config: Config,
+  calendars: Calendars = openCalendars(config),
+): Rescheduler {
+  return createRescheduler({ ...parts, calendars, timeoutMs: config.egress.timeoutMs });
 }
 
 /** The calendars of this installation. */

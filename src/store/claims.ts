@@ -81,7 +81,7 @@ with wake as (
     from unnest($3::text[], $4::int[]) as b (endpoint_id, in_flight)
 ), asked as (
   select d.delivery_id, d.state, d.attempt, w.attempt as asked, d.due_at, d.claim_expires_at, d.deadline_at,
-         d.endpoint_id, e.revision as endpoint_revision, e.url, d.attempt_base, d.reminder_id,
+         d.endpoint_id, d.revision, e.revision as endpoint_revision, e.url, d.attempt_base, d.reminder_id,
          d.claimed_by = $8 as ours,
          e.consecutive_failures >= 10 as failing,
          case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end as most,
@@ -103,19 +103,22 @@ with wake as (
     left join busy b on b.endpoint_id = d.endpoint_id
 ), ready as (
   -- A share of an endpoint's places is kept for what is near its deadline; bulk does not fill it.
-  select delivery_id,
+  select delivery_id, revision,
          most - in_flight - case when deadline_at < now() + interval '1 hour' then 0 else most / 8 end as room,
          row_number() over (partition by endpoint_id order by deadline_at nulls last, due_at) as place
     from asked
    where verdict = 'ready'
 ), winner as (
   select d.delivery_id
-    from delivery d
-   where d.delivery_id in (select delivery_id from ready where place <= room)
+    from ready r
+    join delivery d on d.delivery_id = r.delivery_id
+   where r.place <= r.room
      and d.state = 'due'
      and d.due_at <= now()
+     -- A reschedule that commits after this statement began has another body than the one that is read below.
+     and d.revision = r.revision
    order by d.delivery_id
-     for no key update skip locked
+     for no key update of d skip locked
 ), claimed as (
   update delivery d
      set state = 'in_flight',

@@ -31,11 +31,14 @@ const MOVE = `
 with locked as (
   select d.delivery_id
     from delivery d
+    join delivery seen on seen.delivery_id = d.delivery_id
    where d.delivery_id = any($1)
      and d.state = any($2)
+     -- A reschedule that commits after this statement began has another body than the one that is audited below.
+     and d.revision = seen.revision
      and ($3 <> 'miss' or d.deadline_at - $8 * interval '1 millisecond' < now())
    order by d.delivery_id
-     for no key update
+     for no key update of d
 ), moved as (
   update delivery d
      set state = $4,

@@ -107,8 +107,10 @@ with result as (
            when x.event = 'late_result' then d.due_at
            else greatest(
              least(
-               greatest(now() + coalesce(x.delay_ms, 1000) * interval '1 millisecond', d.scheduled_at),
+               now() + coalesce(x.delay_ms, 1000) * interval '1 millisecond',
                d.deadline_at - ($22 + ${LAST_CALL_MARGIN_MS}) * interval '1 millisecond'),
+             -- It may have been moved to later while the attempt was under way.
+             d.scheduled_at,
              now() + least(coalesce(x.delay_ms, 1000), 1000) * interval '1 millisecond')
          end,
          ended_at = case when x.event in ('deliver', 'deliver_late', 'give_up') then now() else d.ended_at end,

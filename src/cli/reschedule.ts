@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import { readCancel, readReschedule } from '../pipeline/read-requests.ts';
+import { reminderView } from '../pipeline/views.ts';
+import { openParts, openRescheduler } from '../roles/parts.ts';
+import { type CommonOptions, inContext, withCommonOptions } from './context.ts';
+
+interface TimingOptions extends CommonOptions {
+  readonly contract?: string;
+  readonly renewalDate?: string;
+  readonly notice?: string;
+  readonly deadline?: string;
+  readonly deadlineAt?: string;
+}
+
+/** `duepost reschedule` and `duepost cancel`: one reminder, by its id or by its contract. */
+export function addReschedule(program: Command): void {
+  withCommonOptions(program.command('reschedule [reminder]'))
+    .description('move a reminder that has not ended; what is not given stays as it was asked for')
+    .option('--contract <ref>', 'the contract whose only open reminder is meant')
+    .option('--renewal-date <date>', 'YYYY-MM-DD')
+    .option('--notice <period>', 'such as P30D, P1M or P10B')
+    .option('--deadline <period>', 'before the start of the renewal date')
+    .option('--deadline-at <instant>', 'RFC 3339, instead of --deadline')
+    .addHelpText('after', '\nExample:\n  duepost reschedule --contract pol-7781 --renewal-date 2027-04-30')
+    .action((reminder: string | undefined, options: TimingOptions) =>
+      inContext(options, async ({ config, log, scope, actor, print }) => {
+        const request = readReschedule(
+          present({
+            reminder_id: reminder,
+            contract_ref: options.contract,
+            renewal_date: options.renewalDate,
+            notice_period: options.notice,
+            deadline: options.deadline,
+            deadline_at: options.deadlineAt,
+          }),
+          { outerKey: undefined, actor },
+        );
+        const rescheduler = openRescheduler(await openParts(scope, config, log), config);
+        const { applied, reminder: moved } = await rescheduler.reschedule(request);
+        print({ applied, ...reminderView(moved, false) }, () =>
+          [
+            `${moved.reminderId} of contract ${moved.contractRef} is due ${moved.dueAt.toISOString()}, deadline ${moved.deadlineAt.toISOString()}`,
+            ...(applied === 'full'
+              ? []
+              : ['only the timing moved: an attempt was made, so the body stays as it was sent']),
+          ].join('\n'),
+        );
+      }),
+    );
+  withCommonOptions(program.command('cancel [reminder]'))
+    .description('end a reminder that has not ended and has no attempt under way')
+    .option('--contract <ref>', 'the contract whose only open reminder is meant')
+    .requiredOption('--reason <text>', 'for the audit trail')
+    .action((reminder: string | undefined, options: CommonOptions & { contract?: string; reason: string }) =>
+      inContext(options, async ({ config, log, scope, actor, print }) => {
+        const request = readCancel(
+          present({ reminder_id: reminder, contract_ref: options.contract, reason: options.reason }),
+          { actor },
+        );
+        const rescheduler = openRescheduler(await openParts(scope, config, log), config);
+        const { reminder: cancelled } = await rescheduler.cancel(request);
+        print(
+          reminderView(cancelled, false),
+          () => `${cancelled.reminderId} of contract ${cancelled.contractRef} is cancelled`,
+        );
+      }),
+    );
+}
+
+/** Only what was given. */
+function present(members: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(members).filter((member): member is [string, string] => member[1] !== undefined),
+  );
+}
