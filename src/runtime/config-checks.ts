@@ -52,6 +52,11 @@ export function checkTogether(
       `horizonMs (DUEPOST_HORIZON_MS) must be at least ${SHORTEST_HORIZON_MS}, except in test: value was ${horizonMs}`,
     );
   }
+  if (values['telemetry.traces'] === 'otlp' && values['telemetry.otlpEndpoint'] === null) {
+    problems.push(
+      'telemetry.traces (DUEPOST_TELEMETRY_TRACES) is otlp, which needs telemetry.otlpEndpoint (DUEPOST_TELEMETRY_OTLP_ENDPOINT)',
+    );
+  }
   const calendarsDir = values['calendarsDir'];
   if (
     typeof calendarsDir === 'string' &&

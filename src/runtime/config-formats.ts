@@ -15,6 +15,11 @@ export function addFormats(): void {
         ? undefined
         : `must be a whole number from ${min} to ${max}`,
   });
+  add('share', {
+    coerce: (text) => (/^(0|1|0?\.\d{1,9}|1\.0+|0\.0+)$/.test(text) ? Number(text) : text),
+    check: (value) =>
+      typeof value === 'number' && value >= 0 && value <= 1 ? undefined : 'must be a number from 0 to 1',
+  });
   add('choice', {
     check: (value, { among }) =>
       among.includes(value as string) ? undefined : `must be one of ${among.join(', ')}`,

@@ -23,6 +23,7 @@ export const FOREIGN_VARIABLES = [
 /** What a value must look like. */
 export type Shape =
   | { readonly format: 'whole'; readonly min: number; readonly max: number }
+  | { readonly format: 'share' }
   | { readonly format: 'choice'; readonly among: readonly string[] }
   | { readonly format: 'flag' }
   | { readonly format: 'address'; readonly schemes: readonly string[] }
@@ -225,6 +226,28 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
     env: 'DUEPOST_API_RATE_LIMIT_PER_MINUTE',
     ...whole(0, 10_000_000),
     doc: 'Requests per minute and API key; 0 is no limit.',
+  },
+  'telemetry.otlpEndpoint': {
+    env: 'DUEPOST_TELEMETRY_OTLP_ENDPOINT',
+    ...address('http', 'https'),
+    doc: 'An OTLP collector (HTTP), such as `http://127.0.0.1:4318`: metrics are sent there. Unset, nothing is.',
+    optional: true,
+  },
+  'telemetry.traces': {
+    env: 'DUEPOST_TELEMETRY_TRACES',
+    format: 'choice',
+    among: ['off', 'otlp'],
+    doc: 'Whether traces are made and sent to `telemetry.otlpEndpoint`.',
+  },
+  'telemetry.sampleRatio': {
+    env: 'DUEPOST_TELEMETRY_SAMPLE_RATIO',
+    format: 'share',
+    doc: 'The share of traces that is kept, of those whose caller has not decided.',
+  },
+  'telemetry.traceparent': {
+    env: 'DUEPOST_TELEMETRY_TRACEPARENT',
+    format: 'flag',
+    doc: 'Sends the `traceparent` header to endpoints.',
   },
   killPoint: {
     env: 'DUEPOST_KILL_POINT',

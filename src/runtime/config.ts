@@ -62,6 +62,14 @@ export interface Config {
   };
   readonly shadow: { readonly all: boolean };
   readonly api: { readonly rateLimitPerMinute: number };
+  readonly telemetry: {
+    /** Undefined: nothing is sent anywhere; `/metrics` is there all the same. */
+    readonly otlpEndpoint?: string;
+    readonly traces: 'off' | 'otlp';
+    /** 0 to 1. */
+    readonly sampleRatio: number;
+    readonly traceparent: boolean;
+  };
   /** Where the process kills itself, for drills and fault tests; undefined: nowhere. */
   readonly killPoint?: string;
 }
@@ -175,6 +183,7 @@ function toConfig(env: Environment, values: Values): Config {
   const timeoutMs = read<number>('egress.timeoutMs');
   const managementUrl = read<string | null>('broker.managementUrl');
   const privateKey = read<string | null>('sealing.privateKey');
+  const otlpEndpoint = read<string | null>('telemetry.otlpEndpoint');
   const killPoint = read<string | null>('killPoint');
   return {
     env,
@@ -215,6 +224,12 @@ function toConfig(env: Environment, values: Values): Config {
     sealing: { ...(privateKey !== null && { privateKey }), intervalMs: read('sealing.intervalMs') },
     shadow: { all: read('shadow.all') },
     api: { rateLimitPerMinute: read('api.rateLimitPerMinute') },
+    telemetry: {
+      ...(otlpEndpoint !== null && { otlpEndpoint }),
+      traces: read('telemetry.traces'),
+      sampleRatio: read('telemetry.sampleRatio'),
+      traceparent: read('telemetry.traceparent'),
+    },
     ...(killPoint !== null && { killPoint }),
   };
 }

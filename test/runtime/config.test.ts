@@ -70,6 +70,7 @@ describe('the effective configuration', () => {
       sealing: { intervalMs: 60_000 },
       shadow: { all: false },
       api: { rateLimitPerMinute: 6_000 },
+      telemetry: { traces: 'off', sampleRatio: 1, traceparent: false },
     });
   });
 
@@ -110,6 +111,10 @@ describe('the effective configuration', () => {
         DUEPOST_SEALING_INTERVAL_MS: '500',
         DUEPOST_SHADOW_ALL: '1',
         DUEPOST_API_RATE_LIMIT_PER_MINUTE: '0',
+        DUEPOST_TELEMETRY_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+        DUEPOST_TELEMETRY_TRACES: 'otlp',
+        DUEPOST_TELEMETRY_SAMPLE_RATIO: '0.25',
+        DUEPOST_TELEMETRY_TRACEPARENT: 'true',
       },
     });
     expect(config).toEqual({
@@ -140,6 +145,12 @@ describe('the effective configuration', () => {
       sealing: { privateKey: SEALING_KEY.trim(), intervalMs: 500 },
       shadow: { all: true },
       api: { rateLimitPerMinute: 0 },
+      telemetry: {
+        otlpEndpoint: 'http://127.0.0.1:4318',
+        traces: 'otlp',
+        sampleRatio: 0.25,
+        traceparent: true,
+      },
     });
   });
 
@@ -548,6 +559,7 @@ function documentedRow(name: string, setting: Setting, defaults: Record<string, 
 
 function allowed(setting: Setting): string {
   if (setting.format === 'whole') return `${setting.min} to ${setting.max}. `;
+  if (setting.format === 'share') return '0 to 1. ';
   return setting.format === 'choice' ? `${setting.among.map((one) => `\`${one}\``).join(', ')}. ` : '';
 }
 
