@@ -1,4 +1,4 @@
-import type { ConsumeMessage } from 'amqplib';
+import type { ConsumeMessage, GetMessage } from 'amqplib';
 
 /** AMQP properties as they came; undefined where the sender gave none. */
 export interface IncomingProperties {
@@ -39,7 +39,7 @@ const TEXTS = [
 ] as const;
 const NUMBERS = ['timestamp', 'priority'] as const;
 
-export function readMessage({ content, fields, properties }: ConsumeMessage): Incoming {
+export function readMessage({ content, fields, properties }: ConsumeMessage | GetMessage): Incoming {
   const headers: Record<string, unknown> = properties.headers ?? {};
   const count = headers['x-delivery-count'];
   const given: Record<string, unknown> = {};

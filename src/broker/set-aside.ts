@@ -50,6 +50,7 @@ export async function setAside(
   }
 }
 
-function withoutBrokerHeaders(headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** Without what would be acted on a second time. */
+export function withoutBrokerHeaders(headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !BROKER_HEADERS.test(name)));
 }

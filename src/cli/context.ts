@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type Config, loadConfig } from '../runtime/config.ts';
 import { type Log, openLog } from '../runtime/log.ts';
 import { inScope, type Scope } from '../runtime/scope.ts';
+import { writeAnswer } from './print.ts';
 
 /** Options that every command has. */
 export interface CommonOptions {
@@ -19,7 +20,7 @@ export interface Context {
   readonly actor: string;
   /** Whether the answer is for a program. */
   readonly json: boolean;
-  /** The answer, on stdout: as JSON with `--json`, else as `human` says. */
+  /** The answer, on stdout: as one line of JSON with `--json`, else as `human` says. */
   print(value: unknown, human?: () => string): void;
 }
 
@@ -30,17 +31,26 @@ export function withCommonOptions(command: Command): Command {
     .option('--config <file>', 'one more configuration file, above config/<environment>.json');
 }
 
+/** Adds examples to a command's help. */
+export function withExamples(command: Command, ...examples: string[]): Command {
+  return command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
+}
+
+/** Loads the configuration as the options say; throws ConfigError. */
+export function loadConfigFor(options: CommonOptions, requireServers = true): Config {
+  return loadConfig({ requireServers, ...(options.config === undefined ? {} : { file: options.config }) });
+}
+
 /** Runs a command's work with the configuration loaded and everything it opened closed again. */
 export async function inContext(
   options: CommonOptions,
-  work: (context: Context) => Promise<void>,
+  work: (context: Context) => Promise<void> | void,
   needs: { readonly servers: boolean } = { servers: true },
 ): Promise<void> {
-  const config = loadConfig({
-    requireServers: needs.servers,
-    ...(options.config === undefined ? {} : { file: options.config }),
-  });
-  const log = openLog(config.log);
+  const config = loadConfigFor(options, needs.servers);
+  // A person wants the answer, not the connections that were made for it.
+  const log = openLog({ ...config.log, level: config.log.level === 'info' ? 'warn' : config.log.level });
+  exitOnCrash(log);
   const json = options.json ?? false;
   try {
     const stop = await inScope((scope) =>
@@ -49,16 +59,33 @@ export async function inContext(
         log,
         scope,
         json,
-        actor: `cli:${userInfo().username}@${hostname()}`,
-        print: (value, human) => {
-          process.stdout.write(
-            `${json || human === undefined ? JSON.stringify(value, undefined, json ? 0 : 2) : human()}\n`,
-          );
-        },
+        actor: currentActor(),
+        print: (value, human) => writeAnswer(value, json ? undefined : human, json),
       }),
     );
     await stop();
   } finally {
     await log.flush();
   }
+}
+
+/** A bug must not end the process before its reason has left it. */
+export function exitOnCrash(log: Log): void {
+  const onCrash = (error: unknown): void => {
+    log.fault('crashed', error);
+    void log.flush().then(() => process.exit(1));
+  };
+  process.on('uncaughtException', onCrash);
+  process.on('unhandledRejection', onCrash);
+}
+
+function currentActor(): string {
+  // A container may run under a number that has no name.
+  let user = 'unknown';
+  try {
+    user = userInfo().username;
+  } catch {
+    user = String(process.getuid?.() ?? user);
+  }
+  return `cli:${user}@${hostname()}`;
 }

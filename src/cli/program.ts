@@ -2,22 +2,17 @@ import { Command, CommanderError } from 'commander';
 import { Refusal } from '../domain/refusal.ts';
 import { version } from '../runtime/build-info.ts';
 import { ConfigError } from '../runtime/config.ts';
-import { addAudit } from './audit.ts';
 import { addCalendar } from './calendar.ts';
 import { CheckFailed } from './check-failed.ts';
-import { addDrill } from './drill.ts';
 import { addCommands } from './commands.ts';
 import { complain, reasonOf } from './complain.ts';
 import { addConfig } from './config.ts';
-import { addDeadLetters } from './dead-letters.ts';
-import { addDeliveries } from './deliveries.ts';
-import { addDoctor } from './doctor.ts';
+import { addDrill } from './drill.ts';
 import { addEndpoint } from './endpoint.ts';
 import { addKey } from './key.ts';
 import { addMigrate } from './migrate.ts';
 import { addPublish } from './publish.ts';
 import { addReceive } from './receive.ts';
-import { addRemind } from './remind.ts';
 import { addStart } from './start.ts';
 import { addTopology } from './topology.ts';
 
@@ -32,7 +27,7 @@ export function createProgram(): Command {
     .version(version)
     .exitOverride()
     .showHelpAfterError('(--help shows what there is)')
-    .configureOutput({ outputError: (text) => complain(text.trim()) })
+    .configureOutput({ outputError: complainOfUsage })
     .configureHelp({ sortSubcommands: true })
     .addHelpText('after', FIRST_STEPS);
   addStart(program);
@@ -40,15 +35,10 @@ export function createProgram(): Command {
   addMigrate(program);
   addTopology(program);
   addEndpoint(program);
-  addRemind(program);
   addPublish(program);
-  addDeliveries(program);
-  addDeadLetters(program);
   addKey(program);
   addConfig(program);
   addCalendar(program);
-  addAudit(program);
-  addDoctor(program);
   addReceive(program);
   addCommands(program);
   return program;
@@ -82,6 +72,12 @@ export async function runProgram(args: readonly string[]): Promise<number> {
   } catch (error) {
     return report(error);
   }
+}
+
+/** Commander's own words, whose second line is a suggestion. */
+function complainOfUsage(text: string): void {
+  const [first = '', ...rest] = text.trim().split('\n');
+  complain([first.replace(/^error: /, ''), ...rest].join(' '));
 }
 
 function report(error: unknown): number {

@@ -1,20 +1,26 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import { ROLES, type Role, startRoles } from '../roles/all.ts';
-import { loadConfig } from '../runtime/config.ts';
 import { armKillPoint } from '../runtime/kill-point.ts';
-import { openLog } from '../runtime/log.ts';
-import { type CommonOptions, withCommonOptions } from './context.ts';
+import { type Log, openLog } from '../runtime/log.ts';
+import type { Stop } from '../runtime/scope.ts';
+import {
+  type CommonOptions,
+  exitOnCrash,
+  loadConfigFor,
+  withCommonOptions,
+  withExamples,
+} from './context.ts';
 
 /** `duepost start`: the roles of this process, until a signal. */
 export function addStart(program: Command): void {
-  withCommonOptions(program.command('start'))
-    .description('run the product: all roles, or those named')
+  const command = withCommonOptions(program.command('start'))
+    .description(
+      'run the product: all roles, or those named; SIGTERM finishes or hands back what is in hand, a second signal exits at once',
+    )
     .option('--roles <list>', 'api, ingress, worker, reconciler; separated by commas', parseRoles, [...ROLES])
-    .addHelpText('after', '\nExample:\n  duepost start --roles worker,reconciler')
-    .action(async (options: CommonOptions & { roles: Role[] }) => {
-      process.exitCode = await serve(options);
-    });
+    .action((options: CommonOptions & { roles: Role[] }) => serve(options));
+  withExamples(command, 'duepost start', 'duepost start --roles worker,reconciler');
 }
 
 function parseRoles(text: string): Role[] {
@@ -27,38 +33,38 @@ function parseRoles(text: string): Role[] {
   return names as Role[];
 }
 
-/** @returns 0 when everything was finished or handed back in time, 1 when it was not */
-async function serve(options: CommonOptions & { roles: Role[] }): Promise<number> {
-  const config = loadConfig(options.config === undefined ? {} : { file: options.config });
+/** Exits with 0 when everything was finished or handed back in time, with 1 when it was not. Throws when it cannot start. */
+async function serve(options: CommonOptions & { roles: Role[] }): Promise<void> {
+  const config = loadConfigFor(options);
   armKillPoint(config.killPoint);
   const log = openLog(config.log);
-  const onCrash = (error: unknown): void => {
-    log.fault('crashed', error);
-    void log.flush().then(() => process.exit(1));
-  };
-  process.once('uncaughtException', onCrash);
-  process.once('unhandledRejection', onCrash);
+  exitOnCrash(log);
   const signalled = nextSignal();
-  const stop = await startRoles(options.roles, config, log);
-  log.info('started', { roles: options.roles, pid: process.pid });
+  // Whoever asks twice does not want to wait, not even for a start.
+  void signalled.then(nextSignal).then(() => process.exit(1));
+  const starting = startRoles(options.roles, config, log);
+  const early = await Promise.race([signalled, starting.then(() => undefined)]);
+  if (early === undefined) log.info('started', { roles: options.roles, pid: process.pid });
   log.info('stopping', { signal: await signalled });
-  // Whoever asks twice does not want to wait.
-  void nextSignal().then(() => process.exit(1));
-  const code = await finish(stop, config.shutdownMs);
+  const code = await finish(async () => (await starting)(), { withinMs: config.shutdownMs, log });
   log.info('stopped', { code });
   await log.flush();
   // What a forced stop leaves behind (sockets, timers) must not keep the process.
   process.exit(code);
 }
 
-async function finish(stop: () => Promise<void>, shutdownMs: number): Promise<number> {
+async function finish(
+  stop: Stop,
+  { withinMs, log }: { readonly withinMs: number; readonly log: Log },
+): Promise<number> {
   let timer: NodeJS.Timeout | undefined;
   const expired = new Promise<'expired'>((resolve) => {
-    timer = setTimeout(() => resolve('expired'), shutdownMs);
+    timer = setTimeout(() => resolve('expired'), withinMs);
   });
   try {
     return (await Promise.race([stop().then(() => 'stopped' as const), expired])) === 'stopped' ? 0 : 1;
-  } catch {
+  } catch (error) {
+    log.fault('stop_failed', error);
     return 1;
   } finally {
     clearTimeout(timer);
@@ -67,7 +73,14 @@ async function finish(stop: () => Promise<void>, shutdownMs: number): Promise<nu
 
 function nextSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', resolve);
-    process.once('SIGINT', resolve);
+    const take = (signal: NodeJS.Signals): void => {
+      process.off('SIGTERM', take);
+      process.off('SIGINT', take);
+      resolve(signal);
+    };
+    process.on('SIGTERM', take);
+    process.on('SIGINT', take);
+    // Whoever started us as a part of itself (a drill, the demonstration) has gone.
+    process.once('disconnect', () => take('SIGTERM'));
   });
 }

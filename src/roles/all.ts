@@ -11,8 +11,17 @@ export type Role = (typeof ROLES)[number];
 /** Starts the roles of one process; stops all when one cannot start. */
 export function startRoles(roles: readonly Role[], config: Config, log: Log): Promise<Stop> {
   return inScope(async (scope) => {
-    if (roles.includes('reconciler')) scope.onStop(await startReconciler(config, log));
-    if (roles.includes('worker')) scope.onStop(await startWorker(config, log));
-    if (roles.includes('ingress')) scope.onStop(await startIngress(config, log));
+    const stops: Stop[] = [];
+    scope.onStop(() => stopAll(stops));
+    if (roles.includes('reconciler')) stops.push(await startReconciler(config, log));
+    if (roles.includes('worker')) stops.push(await startWorker(config, log));
+    if (roles.includes('ingress')) stops.push(await startIngress(config, log));
   });
+}
+
+/** All at once: the grace is the process's, and a role that waits for another would hand back too late. */
+async function stopAll(stops: readonly Stop[]): Promise<void> {
+  const results = await Promise.allSettled(stops.map((stop) => stop()));
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  if (failures.length > 0) throw new AggregateError(failures, 'some roles could not be stopped');
 }
