@@ -19,6 +19,7 @@ export interface Claim {
   readonly deliveryId: string;
   readonly kind: 'reminder' | 'event';
   readonly attempt: number;
+  /** Attempts up to here do not count against the policy: those of earlier cycles, and as many as people asked for. */
   readonly attemptBase: number;
   readonly cycle: number;
   readonly revision: number;
@@ -81,7 +82,8 @@ with wake as (
     from unnest($3::text[], $4::int[]) as b (endpoint_id, in_flight)
 ), asked as (
   select d.delivery_id, d.state, d.attempt, w.attempt as asked, d.due_at, d.claim_expires_at, d.deadline_at,
-         d.endpoint_id, d.revision, e.revision as endpoint_revision, e.url, d.attempt_base, d.reminder_id,
+         d.endpoint_id, d.revision, e.revision as endpoint_revision, e.url, d.reminder_id,
+         d.attempt_base + d.manual_attempts as attempt_base,
          d.claimed_by = $8 as ours,
          e.consecutive_failures >= 10 as failing,
          case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end as most,
@@ -128,8 +130,8 @@ with wake as (
          claimed_by = $8
     from winner w
    where d.delivery_id = w.delivery_id
-  returning d.delivery_id, d.reminder_id, d.event_id, d.attempt, d.attempt_base, d.cycle, d.revision,
-            d.idempotency_key, d.contract_ref, d.endpoint_id
+  returning d.delivery_id, d.reminder_id, d.event_id, d.attempt, d.attempt_base + d.manual_attempts as attempt_base,
+            d.cycle, d.revision, d.idempotency_key, d.contract_ref, d.endpoint_id
 ), opened as (
   insert into attempt (kind, delivery_id, attempt, cycle, claimed_at, claimed_by, url)
   select case when c.reminder_id is null then 'event' else 'reminder' end,

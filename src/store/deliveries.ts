@@ -1,0 +1,315 @@
+import { fromStates, isFinal, type State } from '../domain/state.ts';
+import type { EndpointStatus } from './endpoints.ts';
+import type { Queryable } from './pool.ts';
+
+/** A delivery as people look at it. */
+export interface Delivery {
+  readonly deliveryId: string;
+  readonly reminderId: string | undefined;
+  readonly eventId: string | undefined;
+  readonly endpointId: string;
+  readonly endpointName: string;
+  readonly endpointStatus: EndpointStatus;
+  /** The endpoint's policy as JSON; undefined: the default of what is sent. */
+  readonly policy: unknown;
+  readonly contractRef: string | undefined;
+  readonly idempotencyKey: string;
+  readonly state: State;
+  /** Undefined: it has ended. */
+  readonly dueAt: Date | undefined;
+  readonly scheduledAt: Date;
+  readonly deadlineAt: Date | undefined;
+  readonly attempt: number;
+  /** The attempt number at which this cycle began. */
+  readonly attemptBase: number;
+  readonly manualAttempts: number;
+  readonly cycle: number;
+  readonly revision: number;
+  readonly deadReason: string | undefined;
+  readonly claimedBy: string | undefined;
+  readonly claimExpiresAt: Date | undefined;
+  readonly createdAt: Date;
+  readonly endedAt: Date | undefined;
+}
+
+export interface Attempt {
+  readonly attempt: number;
+  readonly cycle: number;
+  /** Undefined: it is under way. */
+  readonly outcome: string | undefined;
+  readonly late: boolean;
+  readonly status: number | undefined;
+  readonly error: string | undefined;
+  readonly detail: string | undefined;
+  readonly claimedAt: Date;
+  readonly claimedBy: string;
+  readonly startedAt: Date | undefined;
+  readonly finishedAt: Date | undefined;
+  readonly durationMs: number | undefined;
+  readonly url: string;
+  readonly retryAfterSeconds: number | undefined;
+  readonly retryAfterClamped: boolean;
+  readonly nextDueAt: Date | undefined;
+  readonly responseExcerpt: string | undefined;
+}
+
+export interface DeliveryRow {
+  readonly delivery_id: string;
+  readonly reminder_id: string | null;
+  readonly event_id: string | null;
+  readonly endpoint_id: string;
+  readonly endpoint_name: string;
+  readonly endpoint_status: EndpointStatus;
+  readonly policy: unknown;
+  readonly contract_ref: string | null;
+  readonly idempotency_key: string;
+  readonly state: State;
+  readonly due_at: Date | null;
+  readonly scheduled_at: Date;
+  readonly deadline_at: Date | null;
+  readonly attempt: number;
+  readonly attempt_base: number;
+  readonly manual_attempts: number;
+  readonly cycle: number;
+  readonly revision: number;
+  readonly dead_reason: string | null;
+  readonly claimed_by: string | null;
+  readonly claim_expires_at: Date | null;
+  readonly created_at: Date;
+  readonly ended_at: Date | null;
+}
+
+interface AttemptRow {
+  readonly number: number | null;
+  readonly attempt_cycle: number;
+  readonly outcome: string | null;
+  readonly late: boolean;
+  readonly status: number | null;
+  readonly error: string | null;
+  readonly detail: string | null;
+  readonly attempt_claimed_at: Date;
+  readonly attempt_claimed_by: string;
+  readonly started_at: Date | null;
+  readonly finished_at: Date | null;
+  readonly duration_ms: number | null;
+  readonly url: string;
+  readonly retry_after_seconds: number | null;
+  readonly retry_after_clamped: boolean;
+  readonly next_due_at: Date | null;
+  readonly response_excerpt: string | null;
+}
+
+/** Of `delivery d join endpoint e`. */
+export const DELIVERY_COLUMNS = `d.delivery_id, d.reminder_id, d.event_id, d.endpoint_id, e.name as endpoint_name,
+             e.status as endpoint_status, e.policy, d.contract_ref, d.idempotency_key, d.state, d.due_at,
+             d.scheduled_at, d.deadline_at, d.attempt, d.attempt_base, d.manual_attempts, d.cycle, d.revision,
+             d.dead_reason, d.claimed_by, d.claim_expires_at, d.created_at, d.ended_at`;
+
+export function toDelivery(row: DeliveryRow): Delivery {
+  return {
+    deliveryId: row.delivery_id,
+    reminderId: row.reminder_id ?? undefined,
+    eventId: row.event_id ?? undefined,
+    endpointId: row.endpoint_id,
+    endpointName: row.endpoint_name,
+    endpointStatus: row.endpoint_status,
+    policy: row.policy ?? undefined,
+    contractRef: row.contract_ref ?? undefined,
+    idempotencyKey: row.idempotency_key,
+    state: row.state,
+    dueAt: row.due_at ?? undefined,
+    scheduledAt: row.scheduled_at,
+    deadlineAt: row.deadline_at ?? undefined,
+    attempt: row.attempt,
+    attemptBase: row.attempt_base,
+    manualAttempts: row.manual_attempts,
+    cycle: row.cycle,
+    revision: row.revision,
+    deadReason: row.dead_reason ?? undefined,
+    claimedBy: row.claimed_by ?? undefined,
+    claimExpiresAt: row.claim_expires_at ?? undefined,
+    createdAt: row.created_at,
+    endedAt: row.ended_at ?? undefined,
+  };
+}
+
+function toAttempt(row: AttemptRow, number: number): Attempt {
+  return {
+    attempt: number,
+    cycle: row.attempt_cycle,
+    outcome: row.outcome ?? undefined,
+    late: row.late,
+    status: row.status ?? undefined,
+    error: row.error ?? undefined,
+    detail: row.detail ?? undefined,
+    claimedAt: row.attempt_claimed_at,
+    claimedBy: row.attempt_claimed_by,
+    startedAt: row.started_at ?? undefined,
+    finishedAt: row.finished_at ?? undefined,
+    durationMs: row.duration_ms ?? undefined,
+    url: row.url,
+    retryAfterSeconds: row.retry_after_seconds ?? undefined,
+    retryAfterClamped: row.retry_after_clamped,
+    nextDueAt: row.next_due_at ?? undefined,
+    responseExcerpt: row.response_excerpt ?? undefined,
+  };
+}
+
+/** A delivery with its attempts, oldest first, as of one instant. */
+export async function findDelivery(
+  db: Queryable,
+  deliveryId: string,
+): Promise<{ readonly delivery: Delivery; readonly attempts: readonly Attempt[] } | undefined> {
+  const result = await db.query<DeliveryRow & AttemptRow>({
+    name: 'find_delivery',
+    text: `
+      select ${DELIVERY_COLUMNS},
+             a.attempt as number, a.cycle as attempt_cycle, a.outcome, a.late, a.status, a.error, a.detail,
+             a.claimed_at as attempt_claimed_at, a.claimed_by as attempt_claimed_by, a.started_at, a.finished_at,
+             a.duration_ms, a.url, a.retry_after_seconds, a.retry_after_clamped, a.next_due_at, a.response_excerpt
+        from delivery d
+        join endpoint e on e.endpoint_id = d.endpoint_id
+        left join attempt a
+          on a.delivery_id = d.delivery_id
+         and a.kind = case when d.reminder_id is null then 'event' else 'reminder' end
+       where d.delivery_id = $1
+       order by a.attempt`,
+    values: [deliveryId],
+  });
+  const first = result.rows[0];
+  if (first === undefined) return undefined;
+  return {
+    delivery: toDelivery(first),
+    attempts: result.rows.flatMap((row) => (row.number === null ? [] : [toAttempt(row, row.number)])),
+  };
+}
+
+/** Which deliveries; what is undefined does not matter. */
+export interface DeliveryFilter {
+  readonly state?: State | undefined;
+  readonly endpointId?: string | undefined;
+  readonly contractRef?: string | undefined;
+  /** From this instant on. */
+  readonly dueAfter?: Date | undefined;
+  /** Before this instant. */
+  readonly dueBefore?: Date | undefined;
+}
+
+/** After every id there is. */
+const NEWEST = 'dlv_~';
+
+/** What a filter adds so that an index is used: a condition on a parameter that may be null uses none. */
+const NARROWED = {
+  endpoint: 'and d.endpoint_id = $2',
+  // Deliveries have no index on the contract: it would cost every insert, and these two tables have one.
+  contract: `and d.delivery_id in (
+           select r.delivery_id
+             from reminder r
+            where r.contract_ref = $3
+            union all
+           select a.entry ->> 'delivery_id'
+             from event v
+            cross join jsonb_array_elements(v.answer) as a (entry)
+            where v.contract_ref = $3)`,
+  open: `and d.due_at is not null
+         and d.due_at >= coalesce($4, '-infinity'::timestamptz)
+         and d.due_at < coalesce($5, 'infinity'::timestamptz)`,
+  dead: 'and d.dead_reason is not null',
+};
+
+function narrowings(filter: DeliveryFilter): (keyof typeof NARROWED)[] {
+  const narrowed: (keyof typeof NARROWED)[] = [];
+  if (filter.endpointId !== undefined) narrowed.push('endpoint');
+  if (filter.contractRef !== undefined) narrowed.push('contract');
+  if (filter.state !== undefined && !isFinal(filter.state)) narrowed.push('open');
+  if (filter.state === 'dead_lettered') narrowed.push('dead');
+  return narrowed;
+}
+
+/** Deliveries, newest first, from before `before` (an id; undefined: from the newest). */
+export async function listDeliveries(
+  db: Queryable,
+  filter: DeliveryFilter,
+  page: { readonly before: string | undefined; readonly limit: number },
+): Promise<Delivery[]> {
+  const narrowed = narrowings(filter);
+  const result = await db.query<DeliveryRow>({
+    name: ['list_deliveries', ...narrowed].join('_'),
+    text: `
+      select ${DELIVERY_COLUMNS}
+        from delivery d
+        join endpoint e on e.endpoint_id = d.endpoint_id
+       where d.delivery_id < $6
+         and ($1::text is null or d.state = $1)
+         and ($2::text is null or d.endpoint_id = $2)
+         and ($3::text is null or d.contract_ref = $3)
+         and ($4::timestamptz is null or coalesce(d.due_at, d.scheduled_at) >= $4)
+         and ($5::timestamptz is null or coalesce(d.due_at, d.scheduled_at) < $5)
+         ${narrowed.map((name) => NARROWED[name]).join('\n         ')}
+       order by d.delivery_id desc
+       limit $7`,
+    values: [
+      filter.state ?? null,
+      filter.endpointId ?? null,
+      filter.contractRef ?? null,
+      filter.dueAfter ?? null,
+      filter.dueBefore ?? null,
+      page.before ?? NEWEST,
+      page.limit,
+    ],
+  });
+  return result.rows.map(toDelivery);
+}
+
+/** The states of deliveries by id. */
+export async function listDeliveryStates(
+  db: Queryable,
+  deliveryIds: readonly string[],
+): Promise<Map<string, State>> {
+  const result = await db.query<{ delivery_id: string; state: State }>({
+    name: 'list_delivery_states',
+    text: `
+      select delivery_id, state
+        from delivery
+       where delivery_id = any($1)`,
+    values: [deliveryIds],
+  });
+  return new Map(result.rows.map((row) => [row.delivery_id, row.state]));
+}
+
+/**
+ * Makes a delivery that waits for its due time due at once, with a trail entry; the attempt that follows is one more
+ * than the policy gives.
+ *
+ * @returns the attempt to ask for; undefined: it does not wait for a time that is still to come
+ */
+export async function hastenDelivery(
+  db: Queryable,
+  request: { readonly deliveryId: string; readonly actor: string; readonly trail: string },
+): Promise<{ readonly contractRef: string | undefined; readonly attempt: number } | undefined> {
+  const result = await db.query<{ contract_ref: string | null; attempt: number }>({
+    name: 'hasten_delivery',
+    text: `
+      with hastened as (
+        update delivery d
+           set due_at = now(),
+               manual_attempts = d.manual_attempts + 1,
+               trail_length = d.trail_length + 1,
+               trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), 'retry_now', $2, $3)
+         where d.delivery_id = $1
+           and d.state = any($4)
+           and d.due_at > now()
+        returning d.delivery_id, d.reminder_id, d.contract_ref, d.attempt, d.trail_length, d.trail_sha256
+      ), told as (
+        insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
+        select case when h.reminder_id is null then 'event' else 'reminder' end,
+               h.delivery_id, h.trail_length, now(), 'retry_now', $2, $3, h.trail_sha256
+          from hastened h
+      )
+      select contract_ref, attempt + 1 as attempt
+        from hastened`,
+    values: [request.deliveryId, request.actor, request.trail, fromStates('claim')],
+  });
+  const row = result.rows[0];
+  return row && { contractRef: row.contract_ref ?? undefined, attempt: row.attempt };
+}
