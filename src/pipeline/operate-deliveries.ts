@@ -8,7 +8,8 @@ import {
   listReplayCandidates,
   type ReplayCandidate,
 } from '../store/dead-letters.ts';
-import { type Delivery, findDelivery, hastenDelivery } from '../store/deliveries.ts';
+import { type Delivery, hastenDelivery } from '../store/deliveries.ts';
+import { findDelivery } from '../store/find-delivery.ts';
 import { type Moved, type MoveRequest, moveDeliveries } from '../store/moves.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Announcer } from './announce.ts';
@@ -16,7 +17,7 @@ import type { Operator } from './operate-endpoints.ts';
 
 export interface DeliveryOperatorOptions {
   readonly pool: Pool;
-  readonly publisher: Publisher;
+  readonly publisher: Pick<Publisher, 'countReady'>;
   readonly announcer: Announcer;
   /** The queue of wake-ups that are due: what is replayed in bulk waits while it is long. */
   readonly deliveriesQueue: string;

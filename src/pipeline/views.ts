@@ -1,8 +1,9 @@
 import { parsePolicy, policyInUse } from '../domain/policy.ts';
 import type { AuditRecord } from '../store/audit.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
-import type { Attempt, Delivery } from '../store/deliveries.ts';
+import type { Delivery } from '../store/deliveries.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import type { Attempt } from '../store/find-delivery.ts';
 import type { Reminder } from '../store/reminders.ts';
 import type { EventResult } from './accept-events.ts';
 
