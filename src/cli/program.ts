@@ -13,6 +13,7 @@ import { addKey } from './key.ts';
 import { addMigrate } from './migrate.ts';
 import { addPublish } from './publish.ts';
 import { addReceive } from './receive.ts';
+import { addReschedule } from './reschedule.ts';
 import { addStart } from './start.ts';
 import { addTopology } from './topology.ts';
 
@@ -35,6 +36,7 @@ export function createProgram(): Command {
   addMigrate(program);
   addTopology(program);
   addEndpoint(program);
+  addReschedule(program);
   addPublish(program);
   addKey(program);
   addConfig(program);

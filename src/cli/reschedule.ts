@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import { readCancel, readReschedule } from '../pipeline/read-requests.ts';
+import type { Rescheduler } from '../pipeline/reschedule.ts';
 import { reminderView } from '../pipeline/views.ts';
-import { openParts, openRescheduler } from '../roles/parts.ts';
-import { type CommonOptions, inContext, withCommonOptions } from './context.ts';
+import { openRescheduler } from '../roles/parts.ts';
+import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';
+import { openAnnouncer, openDatabase } from './parts.ts';
 
 interface TimingOptions extends CommonOptions {
   readonly contract?: string;
@@ -14,16 +16,16 @@ interface TimingOptions extends CommonOptions {
 
 /** `duepost reschedule` and `duepost cancel`: one reminder, by its id or by its contract. */
 export function addReschedule(program: Command): void {
-  withCommonOptions(program.command('reschedule [reminder]'))
+  const move = withCommonOptions(program.command('reschedule [reminder]'))
     .description('move a reminder that has not ended; what is not given stays as it was asked for')
     .option('--contract <ref>', 'the contract whose only open reminder is meant')
     .option('--renewal-date <date>', 'YYYY-MM-DD')
     .option('--notice <period>', 'such as P30D, P1M or P10B')
     .option('--deadline <period>', 'before the start of the renewal date')
     .option('--deadline-at <instant>', 'RFC 3339, instead of --deadline')
-    .addHelpText('after', '\nExample:\n  duepost reschedule --contract pol-7781 --renewal-date 2027-04-30')
     .action((reminder: string | undefined, options: TimingOptions) =>
-      inContext(options, async ({ config, log, scope, actor, print }) => {
+      inContext(options, async (context) => {
+        const { actor, print } = context;
         const request = readReschedule(
           present({
             reminder_id: reminder,
@@ -35,7 +37,7 @@ export function addReschedule(program: Command): void {
           }),
           { outerKey: undefined, actor },
         );
-        const rescheduler = openRescheduler(await openParts(scope, config, log), config);
+        const rescheduler = await open(context);
         const { applied, reminder: moved } = await rescheduler.reschedule(request);
         print({ applied, ...reminderView(moved, false) }, () =>
           [
@@ -47,17 +49,23 @@ export function addReschedule(program: Command): void {
         );
       }),
     );
-  withCommonOptions(program.command('cancel [reminder]'))
+  withExamples(
+    move,
+    'duepost reschedule --contract pol-7781 --renewal-date 2027-04-30',
+    'duepost reschedule rem_01k6… --notice P45D --deadline P14D',
+  );
+  const cancel = withCommonOptions(program.command('cancel [reminder]'))
     .description('end a reminder that has not ended and has no attempt under way')
     .option('--contract <ref>', 'the contract whose only open reminder is meant')
     .requiredOption('--reason <text>', 'for the audit trail')
     .action((reminder: string | undefined, options: CommonOptions & { contract?: string; reason: string }) =>
-      inContext(options, async ({ config, log, scope, actor, print }) => {
+      inContext(options, async (context) => {
+        const { actor, print } = context;
         const request = readCancel(
           present({ reminder_id: reminder, contract_ref: options.contract, reason: options.reason }),
           { actor },
         );
-        const rescheduler = openRescheduler(await openParts(scope, config, log), config);
+        const rescheduler = await open(context);
         const { reminder: cancelled } = await rescheduler.cancel(request);
         print(
           reminderView(cancelled, false),
@@ -65,6 +73,14 @@ export function addReschedule(program: Command): void {
         );
       }),
     );
+  withExamples(cancel, "duepost cancel --contract pol-7781 --reason 'the contract was ended'");
+}
+
+async function open(context: Context): Promise<Rescheduler> {
+  return openRescheduler(
+    { pool: await openDatabase(context), announcer: await openAnnouncer(context) },
+    context.config,
+  );
 }
 
 /** Only what was given. */

@@ -52,7 +52,7 @@ export function openEndpointOperator(
 
 /** What moves and cancels reminders, on these parts. */
 export function openRescheduler(
-  parts: Parts,
+  parts: Pick<Parts, 'pool' | 'announcer'>,
   config: Config,
   calendars: Calendars = openCalendars(config),
 ): Rescheduler {
