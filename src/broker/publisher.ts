@@ -2,6 +2,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { encodeWakeUp, tierFor, type WakeUp } from '../domain/wakeup.ts';
 import type { Log } from '../runtime/log.ts';
 import { type BrokerConfig, keepLine } from './connection.ts';
+import { inspectQueues, type QueueState } from './inspect-queues.ts';
 import { createOutbox, type PublisherCounters } from './outbox.ts';
 import { type Outgoing, PublishError } from './outgoing.ts';
 import { namesOf } from './topology.ts';
@@ -16,6 +17,8 @@ export interface Publisher {
   publish(message: Outgoing): Promise<void>;
   /** How many messages of a queue wait for a consumer; undefined when there is no such queue. */
   countReady(queue: string): Promise<number | undefined>;
+  /** The state of each of these queues that there is. */
+  inspectQueues(queues: readonly string[]): Promise<Map<string, QueueState>>;
   isReady(): boolean;
   /** Waits for what is in flight, then disconnects. */
   close(): Promise<void>;
@@ -92,7 +95,12 @@ export async function connectPublisher(config: BrokerConfig, log: Log): Promise<
     async countReady(queue) {
       const obstacle = findObstacle();
       if (connection === undefined || obstacle !== undefined) throw obstacle;
-      return countReady(connection, queue);
+      return (await inspectQueues(connection, [queue])).get(queue)?.ready;
+    },
+    async inspectQueues(queues) {
+      const obstacle = findObstacle();
+      if (connection === undefined || obstacle !== undefined) throw obstacle;
+      return inspectQueues(connection, queues);
     },
     isReady: () => findObstacle() === undefined,
     close() {
@@ -104,18 +112,4 @@ export async function connectPublisher(config: BrokerConfig, log: Log): Promise<
     },
     counters: outbox.counters,
   };
-}
-
-/** On a channel of its own, because asking for a queue that is missing ends the channel. */
-async function countReady(connection: ChannelModel, queue: string): Promise<number | undefined> {
-  const channel = await connection.createChannel();
-  channel.on('error', () => undefined);
-  try {
-    return (await channel.checkQueue(queue)).messageCount;
-  } catch (error) {
-    if ((error as { code?: unknown }).code === 404) return undefined;
-    throw error;
-  } finally {
-    await channel.close().catch(() => undefined);
-  }
 }
