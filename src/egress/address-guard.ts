@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
@@ -57,7 +58,8 @@ const NAT64 = parseRange('64:ff9b::/96');
 export function createAddressGuard(allow: readonly string[]): AddressGuard {
   const listed = allow.map(parseRange);
   function verdict(text: string): 'public' | 'listed' | undefined {
-    if (!ipaddr.isValid(text)) return undefined;
+    // ipaddr.js also reads short and octal forms, which resolvers and sockets read in ways of their own.
+    if (isIP(text) === 0) return undefined;
     const address = effective(ipaddr.parse(text));
     if (isPublic(address)) return 'public';
     return listed.some((range) => contains(range, address)) ? 'listed' : undefined;
@@ -82,11 +84,12 @@ function contains([network, bits]: Range, address: Address): boolean {
 }
 
 function parseRange(text: string): Range {
+  const [network = '', bits] = text.split('/');
   try {
-    if (text.includes('/')) return ipaddr.parseCIDR(text);
-    const address = ipaddr.parse(text);
-    return [address, address.toByteArray().length * 8];
-  } catch (error) {
-    throw new Error(`not an address range: ${JSON.stringify(text)}`, { cause: error });
+    if (isIP(network) !== 0 && bits !== undefined) return ipaddr.parseCIDR(text);
+    if (isIP(network) !== 0) return [ipaddr.parse(network), isIP(network) === 4 ? 32 : 128];
+  } catch {
+    // Said below.
   }
+  throw new Error(`not an address range: ${JSON.stringify(text)}`);
 }

@@ -72,35 +72,45 @@ export function createOpenLine(guard: AddressGuard, onListed: OnListedAddress): 
   };
 }
 
-/** Keeps a line's record up to date. What is written to it leaves only once it is ready: connected, and verified. */
+/** Keeps a line's record up to date. Nothing may be written to it until it is ready: connected, and verified. */
 function watch(socket: Socket, secure: boolean): Line {
-  const line: Line = {
-    socket,
-    stage: 'connecting',
-    calls: 0,
-    remoteAddress: undefined,
-    certificateSha256: undefined,
-  };
-  socket.cork();
+  const line = recordOf(socket);
   socket.once('connect', () => {
     line.remoteAddress = socket.remoteAddress;
     line.stage = secure ? 'handshake' : 'ready';
-    if (!secure) socket.uncork();
   });
   if (secure) {
     socket.once('secureConnect', () => {
       line.certificateSha256 = fingerprint(socket as TLSSocket);
       line.stage = 'ready';
-      socket.uncork();
     });
   }
   return line;
 }
 
+function recordOf(socket: Socket): Line {
+  return { socket, stage: 'connecting', calls: 0, remoteAddress: undefined, certificateSha256: undefined };
+}
+
+/** Calls back once: with nothing when the line is ready, else with why it will never be. */
+export function whenReady({ socket }: Line, secure: boolean, done: (error?: Error) => void): void {
+  socket.once(secure ? 'secureConnect' : 'connect', () => settle());
+  socket.once('error', settle);
+  socket.once('close', () => settle(new CallError('aborted', 'the call was given up')));
+  // Whoever uses the line listens too; until then, and between two of them, an error must not end the process.
+  socket.on('error', () => {});
+  let settled = false;
+  function settle(error?: Error): void {
+    if (settled) return;
+    settled = true;
+    done(error);
+  }
+}
+
 function deadLine(error: Error): Line {
   const socket = new Socket();
   socket.destroy(error);
-  return { socket, stage: 'connecting', calls: 0, remoteAddress: undefined, certificateSha256: undefined };
+  return recordOf(socket);
 }
 
 function fingerprint(socket: TLSSocket): string | undefined {

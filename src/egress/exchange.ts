@@ -13,6 +13,9 @@ import type { Answer, Call } from './send.ts';
 /** How long an unused connection is kept: less than the 5 s after which many servers close it. */
 export const IDLE_MS = 4_000;
 
+/** What every request says besides: nothing is ever decompressed. */
+export const WIRE_HEADERS = { accept: '*/*', 'accept-encoding': 'identity' };
+
 /** A client that puts exchanges on the wire. */
 export interface Client {
   /** Begins an exchange and reports to it. */
@@ -20,9 +23,19 @@ export interface Client {
   close(): Promise<void>;
 }
 
+/** Where a call goes, with what is asked of it for every call worked out once. */
+export interface Target {
+  readonly url: URL;
+  readonly href: string;
+  readonly origin: string;
+  /** With the query. */
+  readonly path: string;
+  readonly secure: boolean;
+}
+
 export interface Request {
   readonly call: Call;
-  readonly target: URL;
+  readonly target: Target;
   /** When the call began, on the clock of `performance.now()`. */
   readonly startMs: number;
   /** The request went out before and nothing came of it: it needs a connection that was never used. */
@@ -41,8 +54,10 @@ export type End =
  */
 export class Exchange {
   readonly request: Request;
-  /** Set by the client: closes the connection, or gives up waiting for one. */
-  drop: () => void = nothing;
+  /** Set by the client: what is to be destroyed, and its connection with it, when this ends before the response does. */
+  carrier: { destroy(): void } | undefined;
+  /** Whether the client was told. */
+  begun = false;
   readonly #onEnd: (end: End) => void;
   readonly #timer: NodeJS.Timeout;
   #ended = false;
@@ -65,6 +80,7 @@ export class Exchange {
 
   /** A connection was given to this exchange; it may still be connecting. */
   assign(line: Line): void {
+    if (line === this.#line) return;
     this.#line = line;
     this.#reused = line.calls > 0;
     this.#bytesReadBefore = line.socket.bytesRead;
@@ -93,7 +109,7 @@ export class Exchange {
   /** The response is complete, and the connection good for another call. */
   complete(): void {
     if (this.#ended) return;
-    this.drop = nothing;
+    this.carrier = undefined;
     this.#answer();
   }
 
@@ -143,7 +159,7 @@ export class Exchange {
       answer.detail = failure.detail;
     } else if (status !== undefined && status >= 300 && status < 400) {
       answer.error = 'redirect_not_followed';
-      answer.detail = describeRedirect(this.#head?.location, target);
+      answer.detail = describeRedirect(this.#head?.location, target.url);
     }
     if (this.#head !== undefined) answer.responseHeaders = this.#head.headers;
     if (this.#head?.retryAfter !== undefined) answer.retryAfter = this.#head.retryAfter;
@@ -156,9 +172,9 @@ export class Exchange {
     this.#ended = true;
     clearTimeout(this.#timer);
     this.request.call.signal?.removeEventListener('abort', this);
-    this.drop();
+    this.carrier?.destroy();
     // Not only done with: as long as the two refer to each other, garbage collection costs a fifth of a call.
-    this.drop = nothing;
+    this.carrier = undefined;
     this.#onEnd(end);
   }
 }
@@ -166,5 +182,3 @@ export class Exchange {
 function expire(exchange: Exchange): void {
   exchange.expire();
 }
-
-function nothing(): void {}

@@ -101,7 +101,10 @@ function isBadAnswer(error: unknown): boolean {
 
 /** The code of an error, as far as it looks like one. */
 export function codeOf(error: unknown): string | undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (!(error instanceof Error)) return undefined;
+  const code = 'code' in error ? error.code : undefined;
+  // undici's parser errors come without one.
+  if (code === undefined && error.name === 'HTTPParserError') return 'HPE_ERROR';
   return typeof code === 'string' && /^[A-Za-z0-9_]{1,80}$/.test(code) ? code : undefined;
 }
 

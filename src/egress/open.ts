@@ -3,7 +3,8 @@ import type { Log } from '../runtime/log.ts';
 import { createAddressGuard } from './address-guard.ts';
 import { createOpenLine } from './connect.ts';
 import { detail } from './evidence.ts';
-import { type Client, Exchange, type Request } from './exchange.ts';
+import { Exchange, type Request, type Target } from './exchange.ts';
+import { createGate, type Gate } from './gate.ts';
 import { createNodeFetchClient } from './node-fetch-client.ts';
 import type { Answer, Call, Send } from './send.ts';
 import { createUndiciClient } from './undici-client.ts';
@@ -40,18 +41,20 @@ export function createTargetRules({
 export function openEgress(config: EgressConfig, log?: Pick<Log, 'info'>): Egress {
   const judge = createJudge(config);
   const openLine = createOpenLine(createAddressGuard(config.allow), tellOnce(log));
-  const create = config.client === 'undici' ? createUndiciClient : createNodeFetchClient;
-  const client = create(openLine, config.maxSockets ?? DEFAULT_MAX_SOCKETS);
+  const { maxSockets = DEFAULT_MAX_SOCKETS } = config;
+  const client =
+    config.client === 'undici' ? createUndiciClient(openLine) : createNodeFetchClient(openLine, maxSockets);
+  const gate = createGate(client, maxSockets);
   const running = new Set<Exchange>();
   let closed = false;
 
   function send(call: Call): Promise<Answer> {
     const target = judge(call.url);
-    if (!(target instanceof URL)) return notSent(target.reason, `the URL ${target.message}`);
+    if ('reason' in target) return notSent(target.reason, `the URL ${target.message}`);
     const unsendable = findUnsendable(call.headers);
     if (unsendable !== undefined) return notSent('invalid_request', `header ${unsendable} cannot be sent`);
     if (closed || call.signal?.aborted === true) return notSent('aborted', 'the call was given up');
-    return carry(client, running, { call, target, startMs: performance.now(), again: false });
+    return carry(gate, running, { call, target, startMs: performance.now(), again: false });
   }
 
   async function close(): Promise<void> {
@@ -64,34 +67,41 @@ export function openEgress(config: EgressConfig, log?: Pick<Log, 'info'>): Egres
 }
 
 /** Judges the URL of each call; the verdict on a text never changes, and few texts make up most of the calls. */
-function createJudge(config: EgressConfig): (url: string) => URL | TargetFault {
+function createJudge(config: EgressConfig): (url: string) => Target | TargetFault {
   const rules = createTargetRules(config);
-  const judged = new Map<string, URL | TargetFault>();
-  return (url) => {
-    let target = judged.get(url);
+  const judged = new Map<string, Target | TargetFault>();
+  return (text) => {
+    let target = judged.get(text);
     if (target === undefined) {
-      target = judgeTarget(url, rules);
+      const url = judgeTarget(text, rules);
+      target = url instanceof URL ? targetAt(url) : url;
       if (judged.size >= MAX_REMEMBERED) judged.clear();
-      judged.set(url, target);
+      judged.set(text, target);
     }
     return target;
   };
+}
+
+function targetAt(url: URL): Target {
+  const { href, origin, pathname, search, protocol } = url;
+  return { url, href, origin, path: pathname + search, secure: protocol === 'https:' };
 }
 
 /**
  * Carries a call to its end. If the server closed a kept connection just as it was used again, the same bytes go once
  * more, at once, on a new one: nothing was said about them.
  */
-function carry(client: Client, running: Set<Exchange>, request: Request): Promise<Answer> {
+function carry(gate: Gate, running: Set<Exchange>, request: Request): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const exchange = new Exchange(request, (end) => {
       running.delete(exchange);
+      gate.leave(exchange);
       if (end.kind === 'answer') resolve(end.answer);
       else if (end.kind === 'fault') reject(end.error);
-      else resolve(carry(client, running, { ...request, again: true }));
+      else resolve(carry(gate, running, { ...request, again: true }));
     });
     running.add(exchange);
-    client.begin(exchange);
+    gate.enter(exchange);
   });
 }
 
