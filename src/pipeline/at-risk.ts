@@ -3,7 +3,6 @@ import { parsePolicy, policyInUse } from '../domain/policy.ts';
 import type { Log } from '../runtime/log.ts';
 import { type Flagged, flagAtRisk, listRiskCandidates, type RiskCandidate } from '../store/at-risk.ts';
 import type { Position } from '../store/due.ts';
-import { withLock } from '../store/lock.ts';
 import type { Pool } from '../store/pool.ts';
 
 export interface RiskWatchOptions {
@@ -32,7 +31,8 @@ export function createRiskWatch(options: RiskWatchOptions): RiskWatch {
   const { pool, log } = options;
   let from: Position | undefined;
 
-  async function pass(): Promise<number> {
+  // Several processes may be at it: a row is flagged by one of them.
+  async function watch(): Promise<number> {
     let flagged = 0;
     for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
       const page = await listRiskCandidates(pool, {
@@ -75,9 +75,7 @@ export function createRiskWatch(options: RiskWatchOptions): RiskWatch {
     return flagged.length;
   }
 
-  return {
-    watch: async () => (await withLock(pool, 'duepost.at_risk', pass)) ?? 0,
-  };
+  return { watch };
 }
 
 function judge(

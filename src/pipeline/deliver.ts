@@ -14,6 +14,7 @@ import type { Settled } from '../store/settlements.ts';
 import type { Announcer } from './announce.ts';
 import { type AttemptOptions, attemptDelivery, type HeldClaim, handBack } from './attempt.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
+import type { DeliveryMeter } from './measure-deliveries.ts';
 import type { Result, Settler } from './settle.ts';
 import { createSlots } from './slots.ts';
 
@@ -21,6 +22,8 @@ import { createSlots } from './slots.ts';
 export interface Deliverer {
   /** Rejects only for a fault of ours: the wake-up must come again. */
   handle(message: Incoming): Promise<void>;
+  /** How many calls to endpoints are under way. */
+  callsInFlight(): number;
 }
 
 export interface DelivererOptions extends AttemptOptions {
@@ -37,8 +40,7 @@ export interface DelivererOptions extends AttemptOptions {
   readonly stopping: AbortSignal;
   /** Told when an endpoint was disabled by its own answer (410), to hold what waits for it. */
   readonly onEndpointDisabled: (endpointId: string) => void;
-  /** Told of every attempt that was settled. */
-  readonly onSettled?: (result: Result, settled: Settled) => void;
+  readonly meter?: DeliveryMeter;
 }
 
 /** One statement at a time, so that the bound on calls in flight per endpoint is exact. */
@@ -55,7 +57,7 @@ const FAULT_DELAY_MS = 30_000;
 type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { db, log, announcer, settler, signal, stopping } = options;
+  const { db, log, announcer, settler, signal, stopping, meter } = options;
   const slots = createSlots();
   const inHand = new Set<string>();
   stopping.addEventListener('abort', () => slots.wakeAll(), { once: true });
@@ -108,6 +110,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     for (let current = wakeUp; ; ) {
       if (stopping.aborted) throw new Error('the worker stops');
       const { verdict, askedAtMs } = await claims.add(current);
+      meter?.verdict(verdict.verdict);
       switch (verdict.verdict) {
         case 'claimed':
           return attempt({ claim: verdict.claim, askedAtMs });
@@ -142,17 +145,19 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   /** Back to the ladder: confirmed there before it is acknowledged here. */
   function sendOn(wakeUp: WakeUp, remainingMs: number): Promise<void> {
+    meter?.hop();
     return announcer.announceNow({ contractRef: undefined, ...wakeUp, remainingMs });
   }
 
   async function move(transition: 'miss' | 'hold', deliveryId: string, reason: string): Promise<void> {
-    await moveDeliveries(db, {
+    const moved = await moveDeliveries(db, {
       move: transition,
       deliveryIds: [deliveryId],
       actor: options.holder,
       trail: JSON.stringify({ reason }),
       timeoutMs: options.timeoutMs,
     });
+    if (transition === 'miss') meter?.missed(moved.length);
   }
 
   async function attempt(held: HeldClaim): Promise<void> {
@@ -165,7 +170,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       } finally {
         slots.free(claim.endpointId);
       }
-      await settle(result);
+      await settle(result, held);
     } finally {
       inHand.delete(claim.deliveryId);
     }
@@ -183,9 +188,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     }
   }
 
-  async function settle(result: Result): Promise<void> {
+  async function settle(result: Result, held?: HeldClaim): Promise<void> {
     const settled = await settler.settle(result);
     report(result, settled);
+    meter?.settled(result, settled, held);
     if (settled.state === 'due' && settled.effect === 'applied') {
       announcer.announce([
         { ...settled, attempt: settled.latestAttempt + 1, remainingMs: settled.remainingMs ?? 0 },
@@ -235,7 +241,6 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       state: settled.state,
       next_in_ms: settled.remainingMs,
     });
-    options.onSettled?.(result, settled);
   }
 
   return {
@@ -243,10 +248,12 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       const wakeUp = parseWakeUp(message.body);
       if ('problem' in wakeUp) {
         log.warn('wakeup_not_understood', { problem: wakeUp.problem });
+        meter?.verdict('not_understood');
         return setAside(options.publisher, options.poison, { message, reason: wakeUp.problem });
       }
       return follow(wakeUp);
     },
+    callsInFlight: () => [...slots.inFlight.values()].reduce((sum, calls) => sum + calls, 0),
   };
 }
 

@@ -25,20 +25,23 @@ export interface SettlerOptions {
   readonly timeoutMs: number;
   /** Ends the waiting for a database that is away: what is not settled then lapses. */
   readonly signal: AbortSignal;
+  /** Told when writing fails: once per outage, and of every result that the database refuses. */
+  readonly onWriteFailed?: () => void;
 }
 
 const LANES = 2;
 const MAX_BATCH = 250;
 
-export function createSettler({ db, log, holder, timeoutMs, signal }: SettlerOptions): Settler {
+export function createSettler({ db, log, holder, timeoutMs, signal, ...told }: SettlerOptions): Settler {
   const write = (results: readonly Result[]): Promise<Settled[]> =>
     retryWithBackoff(() => settleAttempts(db, results.map(toSettlement), { holder, timeoutMs }), {
       isTransient,
       signal,
-      onEpisode: (episode) =>
-        episode.kind === 'begins'
-          ? log.fault('settle_waits_for_database', episode.error)
-          : log.info('settle_resumed', { failures: episode.failures }),
+      onEpisode: (episode) => {
+        if (episode.kind === 'ends') return log.info('settle_resumed', { failures: episode.failures });
+        told.onWriteFailed?.();
+        log.fault('settle_waits_for_database', episode.error);
+      },
     });
 
   /** One result that the database refuses must not take its whole batch with it. */
@@ -74,7 +77,10 @@ export function createSettler({ db, log, holder, timeoutMs, signal }: SettlerOpt
   return {
     async settle(result) {
       const outcome = await batcher.add(result);
-      if ('fault' in outcome) throw outcome.fault;
+      if ('fault' in outcome) {
+        told.onWriteFailed?.();
+        throw outcome.fault;
+      }
       killPoint('settle.committed');
       return outcome;
     },

@@ -1,7 +1,9 @@
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
+import { openTelemetry } from '../runtime/telemetry.ts';
 import { startIngress } from './ingress.ts';
+import type { Shared } from './parts.ts';
 import { startReconciler } from './reconciler.ts';
 import { startWorker } from './worker.ts';
 
@@ -11,11 +13,13 @@ export type Role = (typeof ROLES)[number];
 /** Starts the roles of one process; stops all when one cannot start. */
 export function startRoles(roles: readonly Role[], config: Config, log: Log): Promise<Stop> {
   return inScope(async (scope) => {
+    const telemetry = scope.own(openTelemetry(config.telemetry, log), (t) => t.close());
+    const shared: Shared = { meters: telemetry.meters };
     const stops: Stop[] = [];
     scope.onStop(() => stopAll(stops));
-    if (roles.includes('reconciler')) stops.push(await startReconciler(config, log));
-    if (roles.includes('worker')) stops.push(await startWorker(config, log));
-    if (roles.includes('ingress')) stops.push(await startIngress(config, log));
+    if (roles.includes('reconciler')) stops.push(await startReconciler(config, log, shared));
+    if (roles.includes('worker')) stops.push(await startWorker(config, log, shared));
+    if (roles.includes('ingress')) stops.push(await startIngress(config, log, shared));
   });
 }
 

@@ -8,24 +8,27 @@ import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
-import { openCalendars, openParts, openRescheduler } from './parts.ts';
+import { measureConsumer, measureParts } from './measure.ts';
+import { openCalendars, openParts, openRescheduler, type Shared } from './parts.ts';
 
 /** What stands around a payload in a command. */
 const ENVELOPE_BYTES = 64 * 1024;
 const PREFETCH = 1_000;
 
 /** The ingress role: takes commands of other services over AMQP. */
-export function startIngress(config: Config, log: Log): Promise<Stop> {
+export function startIngress(config: Config, log: Log, { meters }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
+    measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
     const common = { db: parts.pool, announcer: parts.announcer, timeoutMs: config.egress.timeoutMs };
     const events = scope.own(createEventAcceptor(common), (a) => a.close());
     const calendars = openCalendars(config);
     const reminders = scope.own(createReminderAcceptor({ ...common, calendars }), (a) => a.close());
     const rescheduler = openRescheduler(parts, config, calendars);
-    await scope.own(
+    const answered = meters.counter('duepost_commands_total');
+    const consumer = await scope.own(
       startConsumer({
         config: config.broker,
         log,
@@ -36,6 +39,7 @@ export function startIngress(config: Config, log: Log): Promise<Stop> {
           log,
           rejected: names.commandsRejected,
           maxBodyBytes: config.limits.maxPayloadBytes + ENVELOPE_BYTES,
+          onAnswered: (command, result) => answered([command, result]),
           handlers: commandHandlers({
             events,
             reminders,
@@ -50,6 +54,7 @@ export function startIngress(config: Config, log: Log): Promise<Stop> {
       }),
       (c) => c.stop(),
     );
+    measureConsumer(meters, 'commands', consumer);
     log.info('ingress_started', { queue: names.commandsQueue });
   });
 }

@@ -10,6 +10,7 @@ import { createRescheduler, type Rescheduler } from '../pipeline/reschedule.ts';
 import { createSecretBox } from '../pipeline/secrets.ts';
 import { type Config, loadCalendarSource } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
+import type { Meters } from '../runtime/metrics.ts';
 import type { Scope } from '../runtime/scope.ts';
 import { openPool, type Pool } from '../store/pool.ts';
 
@@ -18,6 +19,11 @@ export interface Parts {
   readonly pool: Pool;
   readonly publisher: Publisher;
   readonly announcer: Announcer;
+}
+
+/** What the roles of one process share. */
+export interface Shared {
+  readonly meters: Meters;
 }
 
 /** Opens the parts in order; the scope closes them in the reverse one. */

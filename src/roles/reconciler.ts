@@ -1,23 +1,29 @@
 import { namesOf } from '../broker/topology.ts';
+import { createRiskWatch } from '../pipeline/at-risk.ts';
 import { feed } from '../pipeline/feed.ts';
+import { createMissMeter } from '../pipeline/measure-deliveries.ts';
 import { notify } from '../pipeline/notify.ts';
+import { createObserver } from '../pipeline/observe.ts';
 import { createReconciler } from '../pipeline/reconcile.ts';
+import { pause } from '../runtime/backoff.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { ensurePartitions, requireMigrated } from '../store/migrate.ts';
-import { openParts } from './parts.ts';
+import { measureLoop, measureParts } from './measure.ts';
+import { openParts, type Shared } from './parts.ts';
 
 const NOTICE_INTERVAL_MS = 1_000;
 const THROTTLED_PAUSE_MS = 1_000;
 const PARTITION_INTERVAL_MS = 60 * 60_000;
 
 /** The reconciler role: feeds the ladder, announces again what has no message, publishes notices, makes partitions. */
-export function startReconciler(config: Config, log: Log): Promise<Stop> {
+export function startReconciler(config: Config, log: Log, { meters }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
+    measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
     const abort = new AbortController();
     const common = { ...parts, log, deliveriesQueue: names.deliveries, signal: abort.signal };
@@ -28,26 +34,46 @@ export function startReconciler(config: Config, log: Log): Promise<Stop> {
     });
 
     const loop = (name: string, pauseMs: number, pass: () => Promise<void | { again: boolean }>): void => {
-      scope.own(startLoop({ pass, pauseMs, onError: (error) => log.fault(`${name}_failed`, error) }), (l) =>
-        l.stop(),
-      );
+      const measured = measureLoop(meters, name, pass);
+      const onError = (error: unknown): void => log.fault(`${name}_failed`, error);
+      scope.own(startLoop({ pass: measured, pauseMs, onError }), (l) => l.stop());
     };
+    const counts = {
+      fed: meters.counter('duepost_fed_total'),
+      hits: meters.counter('duepost_reconciler_hits_total'),
+      notices: meters.counter('duepost_notices_published_total'),
+      atRisk: meters.counter('duepost_at_risk_total'),
+    };
+    const missed = createMissMeter(meters);
+    const riskWatch = createRiskWatch({
+      ...common,
+      graceMs: config.reconciler.graceMs,
+      timeoutMs: config.egress.timeoutMs,
+      horizonMs: config.horizonMs,
+      onFlagged: (reason) => counts.atRisk([reason]),
+    });
+    const observer = createObserver({ ...parts, names, meters });
     loop('feed', config.feeder.intervalMs, async () => {
-      for (;;) {
-        const report = await feed({ ...common, horizonMs: config.horizonMs });
-        if (report.published > 0)
-          log.info('fed', { published: report.published, throttled: report.throttled });
-        if (!report.throttled || abort.signal.aborted) return;
-        await new Promise((resolve) => setTimeout(resolve, THROTTLED_PAUSE_MS));
-      }
+      const report = await feed({ ...common, horizonMs: config.horizonMs });
+      counts.fed([], report.published);
+      if (report.published > 0) log.info('fed', { published: report.published, throttled: report.throttled });
+      if (report.throttled) await pause(THROTTLED_PAUSE_MS, abort.signal);
+      return { again: report.throttled };
     });
     loop('reconcile', config.reconciler.intervalMs, async () => {
       const report = await reconciler.reconcile();
+      counts.hits(['silent'], report.announced);
+      counts.hits(['expired'], report.lapsed);
+      missed(report.missed);
       if (report.announced + report.lapsed + report.missed > 0) log.warn('reconciled', { ...report });
     });
     loop('notify', NOTICE_INTERVAL_MS, async () => {
-      await notify({ ...parts, names });
+      counts.notices([], await notify({ ...parts, names }));
     });
+    loop('at_risk', config.reconciler.intervalMs, async () => {
+      await riskWatch.watch();
+    });
+    loop('observe', config.reconciler.intervalMs, () => observer.observe());
     loop('partitions', PARTITION_INTERVAL_MS, async () => {
       const made = await ensurePartitions(parts.pool);
       if (made > 0) log.info('partitions_made', { made });

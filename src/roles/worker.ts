@@ -3,6 +3,7 @@ import { namesOf } from '../broker/topology.ts';
 import { openEgress } from '../egress/open.ts';
 import { createDeliverer } from '../pipeline/deliver.ts';
 import { createEndpointCache } from '../pipeline/endpoint-cache.ts';
+import { createDeliveryMeter } from '../pipeline/measure-deliveries.ts';
 import { createSecretBox } from '../pipeline/secrets.ts';
 import { createSettler } from '../pipeline/settle.ts';
 import { recordInsteadOfSending } from '../pipeline/shadow.ts';
@@ -10,16 +11,18 @@ import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
-import { holderName, openEndpointOperator, openParts } from './parts.ts';
+import { measureConsumer, measureParts } from './measure.ts';
+import { holderName, openEndpointOperator, openParts, type Shared } from './parts.ts';
 
 /** How long before the end of the grace calls are aborted, so that their claims can still be handed back. */
 const HAND_BACK_MS = 2_000;
 
 /** The worker role: claims what is due, calls the endpoints, settles. */
-export function startWorker(config: Config, log: Log): Promise<Stop> {
+export function startWorker(config: Config, log: Log, { meters }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
+    measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
     const holder = holderName('worker');
     const stopping = new AbortController();
@@ -29,8 +32,16 @@ export function startWorker(config: Config, log: Log): Promise<Stop> {
       (e) => e.close(),
     );
     const timeoutMs = config.egress.timeoutMs;
+    const writeFailures = meters.counter('duepost_outcome_write_failures_total');
     const settler = scope.own(
-      createSettler({ db: parts.pool, log, holder, timeoutMs, signal: abort.signal }),
+      createSettler({
+        db: parts.pool,
+        log,
+        holder,
+        timeoutMs,
+        signal: abort.signal,
+        onWriteFailed: () => writeFailures([]),
+      }),
       (s) => s.close(),
     );
     const operator = openEndpointOperator(parts, config);
@@ -44,6 +55,7 @@ export function startWorker(config: Config, log: Log): Promise<Stop> {
         createSecretBox(config.masterKey, config.previousMasterKeys),
       ),
       settler,
+      meter: createDeliveryMeter(meters),
       send: egress.send,
       sendToSink: recordInsteadOfSending,
       holder,
@@ -69,6 +81,8 @@ export function startWorker(config: Config, log: Log): Promise<Stop> {
         return true;
       },
     });
+    measureConsumer(meters, 'deliveries', consumer);
+    meters.source('duepost_calls_in_flight', () => [[[], deliverer.callsInFlight()]]);
     scope.onStop(async () => {
       stopping.abort();
       const timer = setTimeout(() => abort.abort(), Math.max(0, config.shutdownMs - HAND_BACK_MS));

@@ -30,6 +30,8 @@ export interface Claim {
   readonly claimedAt: Date;
   /** How far the host's clock was ahead of the database's when the claim arrived, network time included. */
   readonly hostClockOffsetMs: number;
+  /** How long after it fell due it was claimed, by the database's clock. */
+  readonly overdueMs: number;
   /** Milliseconds until the deadline, by the database's clock; undefined: none. */
   readonly marginMs: number | undefined;
   readonly url: string;
@@ -285,6 +287,7 @@ function toClaim(row: Row): Claim {
     contractRef: row.contract_ref ?? undefined,
     claimedAt: row.claimed_at,
     hostClockOffsetMs: Date.now() - row.claimed_at.getTime(),
+    overdueMs: -row.remaining_ms,
     marginMs: row.margin_ms ?? undefined,
     url: row.url,
     body: row.bytes,
