@@ -44,11 +44,9 @@ async function killOne(
       await eventually(async () =>
         worker.hasEnded() || (await stand.outcome(deliveryId)).state === 'delivered' ? true : undefined,
       );
-      // It dies a moment after its commit.
-      await Promise.race([worker.ended, stand.outcome(deliveryId)]);
     }
     await worker.stop();
-    for (const deliveryId of deliveryIds.reverse()) {
+    for (const deliveryId of deliveryIds) {
       const atDeath = await stand.outcome(deliveryId);
       if (atDeath.attempts.some((a) => a.claimedBy.includes(`#${worker.pid}-`)))
         return { worker, deliveryId, atDeath };
