@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { startConsumer } from '../broker/consumer.ts';
 import { namesOf } from '../broker/topology.ts';
 import { openEgress } from '../egress/open.ts';
@@ -27,6 +28,8 @@ export function startWorker(config: Config, log: Log, { meters }: Shared): Promi
     const holder = holderName('worker');
     const stopping = new AbortController();
     const abort = new AbortController();
+    // Every wake-up in hand listens; Node takes more than ten for a leak.
+    setMaxListeners(0, stopping.signal, abort.signal);
     const egress = scope.own(
       openEgress({ ...config.egress, maxSockets: Math.max(64, config.worker.maxPerEndpoint) }, log),
       (e) => e.close(),
