@@ -1,20 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Calendars, Due } from '../domain/calendar/calendars.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
-import { dataOf, reminderBodyOfData } from '../domain/requests/body.ts';
 import { moveDeliveries } from '../store/moves.ts';
 import { inTransaction, type Pool, type Queryable } from '../store/pool.ts';
 import { findReminder, listOpenReminders, listReminders, type Reminder } from '../store/reminders.ts';
-import {
-  findBody,
-  findRescheduleRequest,
-  lockDelivery,
-  type Reschedule,
-  rescheduleDelivery,
-  type StoredBody,
-} from '../store/reschedules.ts';
+import { findBody, findRescheduleRequest, lockDelivery, type Rescheduled } from '../store/reschedules.ts';
 import { requireWindow } from './accept-reminders.ts';
 import type { Announcer } from './announce.ts';
+import { type Applied, appliedBefore, type Timing, timingOf, writeTiming } from './timing.ts';
 
 /** Which reminder is meant: itself, or the only one of its contract that has not ended. */
 export type ReminderReference = { readonly reminderId: string } | { readonly contractRef: string };
@@ -32,8 +25,7 @@ export interface RescheduleRequest {
 }
 
 export interface RescheduleResult {
-  /** full: the body says the new timing. timing_only: an attempt was made, and the body stays as it was sent. */
-  readonly applied: 'full' | 'timing_only';
+  readonly applied: Applied;
   readonly reminder: Reminder;
 }
 
@@ -142,10 +134,11 @@ function requireOpen({ state, reminderId }: Reminder): void {
 async function reschedule(
   db: Queryable,
   of: { reminder: Reminder; request: RescheduleRequest; options: ReschedulerOptions },
-): Promise<{ result: RescheduleResult; moved?: Awaited<ReturnType<typeof rescheduleDelivery>> }> {
+): Promise<{ result: RescheduleResult; moved?: Rescheduled | undefined }> {
   const { reminder, request, options } = of;
   const body = await findBody(db, reminder.reminderId);
   if (body === undefined) throw new Error(`${reminder.reminderId} has no body`);
+  const timing = merge(timingOf(reminder), request);
   const asked = {
     renewal_date: request.renewalDate,
     notice_period: request.noticePeriod,
@@ -156,7 +149,6 @@ async function reschedule(
     request.idempotencyKey === undefined
       ? undefined
       : await findRescheduleRequest(db, reminder.deliveryId, request.idempotencyKey);
-  const wanted = merge(reminder, request);
   if (done !== undefined) {
     if (!isDeepStrictEqual(done, JSON.parse(JSON.stringify(asked)))) {
       throw refuseField(
@@ -168,116 +160,39 @@ async function reschedule(
     return { result: { applied: appliedBefore(reminder, body), reminder } };
   }
   requireOpen(reminder);
-  const due = options.calendars.computeDue(wanted);
-  if (isInForce(wanted, due, reminder))
+  const due = options.calendars.computeDue(timing);
+  if (isInForce(timing, due, reminder))
     return { result: { applied: appliedBefore(reminder, body), reminder } };
   requireWindow(due, { now: body.now, timeoutMs: options.timeoutMs });
-  const applied = reminder.attempt === 0 && body.bytes !== undefined ? 'full' : 'timing_only';
-  const change = { ...wanted, ...timingOf(due, { reminder, now: body.now }) };
-  const newBody = applied === 'full' ? rebuild({ ...reminder, ...change, at: body.now }, body) : undefined;
-  const moved = await rescheduleDelivery(
-    db,
-    {
-      ...change,
-      deadlinePeriod: wanted.deadline,
-      deadlineGivenAt: wanted.deadlineAt,
-      deliveryId: reminder.deliveryId,
-      reminderId: reminder.reminderId,
-      body: newBody,
-      actor: request.actor,
-      timeoutMs: options.timeoutMs,
-      trail: JSON.stringify({
-        reminder_id: reminder.reminderId,
-        revision: reminder.revision + 1,
-        applied,
-        request: asked,
-        idempotency_key: request.idempotencyKey,
-        from: describe(reminder),
-        to: describe({ ...wanted, dueAt: due.dueAt, deadlineAt: due.deadlineAt }),
-        body_sha256: newBody?.sha256.toString('hex'),
-        due_proof: due.proof,
-      }),
-    },
-    'reschedule',
-  );
+  const { applied, moved } = await writeTiming(db, {
+    reminder,
+    body,
+    timing,
+    due,
+    event: 'reschedule',
+    detail: { request: asked, idempotency_key: request.idempotencyKey },
+    actor: request.actor,
+    timeoutMs: options.timeoutMs,
+  });
   return { result: { applied, reminder: await reload(db, reminder.reminderId) }, moved };
 }
 
-type Wanted = Pick<Reminder, 'renewalDate' | 'noticePeriod' | 'jurisdiction'> & {
-  readonly timeZone: string | undefined;
-  readonly deadline: string | undefined;
-  readonly deadlineAt: Date | undefined;
-};
-
 /** What was asked for, with what is asked for now in its place. */
-function merge(reminder: Reminder, request: RescheduleRequest): Wanted {
+function merge(before: Timing, request: RescheduleRequest): Timing {
   const { deadline, deadlineAt } = request;
   const keepsDeadline = deadline === undefined && deadlineAt === undefined;
   return {
-    renewalDate: request.renewalDate ?? reminder.renewalDate,
-    noticePeriod: request.noticePeriod ?? reminder.noticePeriod,
-    jurisdiction: reminder.jurisdiction,
-    timeZone: reminder.timeZoneGiven,
-    deadline: keepsDeadline ? reminder.deadlinePeriod : deadline,
-    deadlineAt: keepsDeadline ? reminder.deadlineGivenAt : deadlineAt,
+    ...before,
+    renewalDate: request.renewalDate ?? before.renewalDate,
+    noticePeriod: request.noticePeriod ?? before.noticePeriod,
+    ...(keepsDeadline ? {} : { deadline, deadlineAt }),
   };
 }
 
-function isInForce(wanted: Wanted, due: Due, reminder: Reminder): boolean {
+function isInForce(timing: Timing, due: Due, reminder: Reminder): boolean {
   return (
-    wanted.renewalDate === reminder.renewalDate &&
-    wanted.noticePeriod === reminder.noticePeriod &&
-    wanted.deadline === reminder.deadlinePeriod &&
-    wanted.deadlineAt?.getTime() === reminder.deadlineGivenAt?.getTime() &&
+    isDeepStrictEqual(timing, timingOf(reminder)) &&
     due.dueAt.getTime() === reminder.dueAt.getTime() &&
     due.deadlineAt.getTime() === reminder.deadlineAt.getTime()
   );
-}
-
-/** The columns of a computed time; once an attempt was made, it is settled whether the reminder started late. */
-export function timingOf(
-  due: Due,
-  { reminder, now }: { readonly reminder: Reminder; readonly now: Date },
-): Pick<Reschedule, 'timeZone' | 'dueAt' | 'deadlineAt' | 'lateStart' | 'dueProof'> {
-  return {
-    timeZone: due.timeZone,
-    dueAt: due.dueAt,
-    deadlineAt: due.deadlineAt,
-    lateStart: reminder.attempt === 0 ? due.dueAt < now : reminder.lateStart,
-    dueProof: due.proof,
-  };
-}
-
-type Head = Parameters<typeof reminderBodyOfData>[0];
-
-function rebuild(
-  head: Head,
-  { bytes, dataOffset }: StoredBody,
-): ReturnType<typeof reminderBodyOfData> | undefined {
-  return bytes && reminderBodyOfData(head, dataOf({ bytes, dataOffset }));
-}
-
-/** Whether the stored body says the timing that is in force. */
-function appliedBefore(reminder: Reminder, { bytes, dataOffset }: StoredBody): RescheduleResult['applied'] {
-  if (bytes === undefined) return 'timing_only';
-  const head = JSON.parse(`${bytes.subarray(0, dataOffset).toString()}null}`) as Record<string, unknown>;
-  const says =
-    head['renewal_date'] === reminder.renewalDate &&
-    head['notice_period'] === reminder.noticePeriod &&
-    head['deadline_at'] === reminder.deadlineAt.toISOString();
-  return says ? 'full' : 'timing_only';
-}
-
-function describe(timing: {
-  readonly renewalDate: string;
-  readonly noticePeriod: string;
-  readonly dueAt: Date;
-  readonly deadlineAt: Date;
-}): Record<string, unknown> {
-  return {
-    renewal_date: timing.renewalDate,
-    notice_period: timing.noticePeriod,
-    due_at: timing.dueAt,
-    deadline_at: timing.deadlineAt,
-  };
 }

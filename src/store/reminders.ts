@@ -1,3 +1,4 @@
+import type { Position } from './due.ts';
 import type { Queryable } from './pool.ts';
 
 /** A reminder with the state of its delivery. */
@@ -149,4 +150,45 @@ export async function listOpenReminders(db: Queryable, contractRef: string): Pro
     values: [contractRef],
   });
   return result.rows.map(toReminder);
+}
+
+/** How many reminders have neither ended nor been attempted, and the instant by the database's clock. */
+export async function countUnsentReminders(db: Queryable): Promise<{ count: number; now: Date }> {
+  const result = await db.query<{ count: string; now: Date }>({
+    name: 'count_unsent_reminders',
+    text: `
+      select count(*) as count, now() as now
+        from delivery
+       where due_at is not null
+         and reminder_id is not null
+         and attempt = 0`,
+    values: [],
+  });
+  return { count: Number(result.rows[0]?.count), now: result.rows[0]?.now as Date };
+}
+
+/** The next page, in due order, of reminders that have neither ended nor been attempted, nor changed since an instant. */
+export async function listUnsentReminders(
+  db: Queryable,
+  page: { readonly after: Position | undefined; readonly unchangedSince: Date; readonly limit: number },
+): Promise<{ reminders: Reminder[]; last: Position | undefined }> {
+  const result = await db.query<ReminderRow & { due_text: string }>({
+    name: 'list_unsent_reminders',
+    text: `
+      select ${REMINDER_COLUMNS}, d.due_at::text as due_text
+        from delivery d
+        join reminder r on r.reminder_id = d.reminder_id
+       where d.due_at is not null
+         and (d.due_at, d.delivery_id) > (coalesce($1::timestamptz, '-infinity'), $2)
+         and d.attempt = 0
+         and r.updated_at <= $3
+       order by d.due_at, d.delivery_id
+       limit $4`,
+    values: [page.after?.dueAt ?? null, page.after?.deliveryId ?? '', page.unchangedSince, page.limit],
+  });
+  const last = result.rows.at(-1);
+  return {
+    reminders: result.rows.map(toReminder),
+    last: last && { dueAt: last.due_text, deliveryId: last.delivery_id },
+  };
 }

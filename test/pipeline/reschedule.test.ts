@@ -354,7 +354,7 @@ test('of many reschedules at once each is told, and the latest revision is what 
   const reminder = await schedule();
   const results = await Promise.all([60, 70, 80, 90].map((days) => moveTo(reminder, days)));
   const last = results.map((r) => r.reminder).sort((a, b) => b.revision - a.revision)[0] as Reminder;
-  expect(results.map((r) => r.reminder.revision).sort()).toEqual([2, 3, 4, 5]);
+  expect(new Set(results.map((r) => r.reminder.revision))).toEqual(new Set([2, 3, 4, 5]));
   const facts = await factsOf(reminder);
   expect(facts).toMatchObject({ revision: 5, due_at: last.dueAt, deadline_at: last.deadlineAt });
   expect(JSON.parse(facts.body).renewal_date).toBe(last.renewalDate);
