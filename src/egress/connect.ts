@@ -62,7 +62,8 @@ export function createOpenLine(guard: AddressGuard, onListed: OnListedAddress): 
     if (secureContext instanceof CallError) return deadLine(secureContext);
     const socket = connectTls({
       ...options,
-      ...(isIP(host) === 0 ? { servername: host } : {}),
+      // RFC 6066 knows no names of addresses, and no dot at the end.
+      ...(isIP(host) === 0 ? { servername: host.replace(/\.$/, '') } : {}),
       ALPNProtocols: ['http/1.1'],
       secureContext,
       // Said outright, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no say.
@@ -94,17 +95,17 @@ function recordOf(socket: Socket): Line {
 
 /** Calls back once: with nothing when the line is ready, else with why it will never be. */
 export function whenReady({ socket }: Line, secure: boolean, done: (error?: Error) => void): void {
-  socket.once(secure ? 'secureConnect' : 'connect', () => settle());
-  socket.once('error', settle);
-  socket.once('close', () => settle(new CallError('aborted', 'the call was given up')));
-  // Whoever uses the line listens too; until then, and between two of them, an error must not end the process.
-  socket.on('error', () => {});
   let settled = false;
   function settle(error?: Error): void {
     if (settled) return;
     settled = true;
     done(error);
   }
+  socket.once(secure ? 'secureConnect' : 'connect', () => settle());
+  socket.once('error', settle);
+  socket.once('close', () => settle(new CallError('aborted', 'the call was given up')));
+  // Whoever uses the line listens too; until then, and between two of them, an error must not end the process.
+  socket.on('error', () => {});
 }
 
 function deadLine(error: Error): Line {

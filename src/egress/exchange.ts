@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Line } from './connect.ts';
 import {
   describeRedirect,
@@ -75,7 +76,11 @@ export class Exchange {
     const { call, startMs, again } = request;
     const leftMs = again ? call.timeoutMs - (performance.now() - startMs) : call.timeoutMs;
     this.#timer = setTimeout(expire, leftMs, this);
-    call.signal?.addEventListener('abort', this);
+    if (call.signal !== undefined) {
+      // Hundreds of calls may share the signal of a shutdown; Node takes more than ten listeners for a leak.
+      setMaxListeners(0, call.signal);
+      call.signal.addEventListener('abort', this);
+    }
   }
 
   /** A connection was given to this exchange; it may still be connecting. */

@@ -379,6 +379,25 @@ describe.each(['node-fetch', 'undici'] as const)('calls through %s', (client) =>
       await closed(peer.connections[0]);
     });
 
+    it('ends all calls that share a signal, without a warning', async () => {
+      const warnings: Error[] = [];
+      const onWarning = (warning: Error): unknown => warnings.push(warning);
+      process.on('warning', onWarning);
+      const controller = new AbortController();
+      const peer = await openPeer((_socket, { count }) => {
+        if (count === 20) controller.abort();
+      });
+      const send = open();
+      const calls = Array.from({ length: 20 }, () => send(peer.url, { signal: controller.signal }));
+      const answers = await Promise.all(calls);
+      await new Promise(setImmediate);
+      process.off('warning', onWarning);
+      expect(answers.map(({ sent, error }) => ({ sent, error }))).toEqual(
+        Array(20).fill({ sent: true, error: 'aborted' }),
+      );
+      expect(warnings).toEqual([]);
+    });
+
     it('begins no call whose signal has already said so', async () => {
       const peer = await openPeer(respond(OK));
       const answer = await open()(peer.url, { signal: AbortSignal.abort() });
