@@ -2,6 +2,7 @@ import { classify } from '../domain/outcome.ts';
 import { type Policy, policyInUse } from '../domain/policy.ts';
 import { decideNext } from '../domain/retry.ts';
 import { parseRetryAfter } from '../domain/retry-after.ts';
+import { planAttempts } from '../domain/retry-plan.ts';
 import { signatureHeaders } from '../domain/signing.ts';
 import type { Answer, Send } from '../egress/send.ts';
 import { version } from '../runtime/build-info.ts';
@@ -20,6 +21,8 @@ export interface AttemptOptions {
   readonly send: Send;
   /** Stands in for `send` where the endpoint is in shadow mode. */
   readonly sendToSink: Send;
+  /** Whether every endpoint is treated as one in shadow mode. */
+  readonly shadowAll: boolean;
   readonly timeoutMs: number;
   readonly leaseMs: number;
   /** Aborts calls when the process may wait no longer. */
@@ -50,7 +53,8 @@ export async function attemptDelivery(
   }
 
   const headers = headersOf(claim, target, new Date(claim.claimedAt.getTime() + spentMs));
-  const send = target.mode === 'shadow' ? options.sendToSink : options.send;
+  const shadow = options.shadowAll || target.mode === 'shadow';
+  const send = shadow ? options.sendToSink : options.send;
   const startedAtMs = performance.now();
   const call = send({
     url: claim.url,
@@ -77,8 +81,24 @@ export async function attemptDelivery(
     ...decision.settlement,
     startedAtMs,
     finishedAtMs,
-    trail: trailText(claim, { answer, headers, decision: decision.told }),
+    ...(shadow ? { shadow } : {}),
+    trail: trailText(claim, {
+      answer,
+      headers,
+      decision: shadow ? { ...decision.told, ...tellPlan(claim, target.policy, options) } : decision.told,
+    }),
   };
+}
+
+/** The attempts that a live endpoint would get if it never answered. */
+function tellPlan(
+  claim: Claim,
+  policy: Policy | undefined,
+  { timeoutMs }: AttemptOptions,
+): { shadow: { attempts_after_ms: number[] } } {
+  const { kind, marginMs } = claim;
+  const inUse = policyInUse(policy, { kind, hasDeadline: marginMs !== undefined });
+  return { shadow: { attempts_after_ms: planAttempts(inUse, { marginMs, timeoutMs }) } };
 }
 
 /** The headers of a call (contract section 5); the endpoint's own come first and override nothing. */

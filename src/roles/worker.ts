@@ -14,6 +14,7 @@ import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { holderName, openEndpointOperator, openParts, type Shared } from './parts.ts';
+import { addPartsProbes, createReadiness } from './readiness.ts';
 
 /** How long before the end of the grace calls are aborted, so that their claims can still be handed back. */
 const HAND_BACK_MS = 2_000;
@@ -23,6 +24,7 @@ export function startWorker(config: Config, log: Log, { meters }: Shared): Promi
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
+    addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
     const holder = holderName('worker');
@@ -61,6 +63,7 @@ export function startWorker(config: Config, log: Log, { meters }: Shared): Promi
       meter: createDeliveryMeter(meters),
       send: egress.send,
       sendToSink: recordInsteadOfSending,
+      shadowAll: config.shadow.all,
       holder,
       timeoutMs,
       leaseMs: config.claim.leaseMs,
@@ -93,6 +96,9 @@ export function startWorker(config: Config, log: Log, { meters }: Shared): Promi
       clearTimeout(timer);
       abort.abort();
     });
+    readiness.add('worker', () =>
+      consumer.isAttached() ? undefined : `takes nothing from ${names.deliveries}`,
+    );
     log.info('worker_started', { holder, queue: names.deliveries, egress_client: config.egress.client });
   });
 }

@@ -28,6 +28,8 @@ export interface Settlement {
   readonly retryAfterSeconds?: number;
   readonly retryAfterClamped: boolean;
   readonly responseExcerpt?: string;
+  /** Whether nothing was sent, because the endpoint is in shadow mode; undefined: it was. */
+  readonly shadow?: boolean;
   /** The trail entry: JSON text, kept to the letter. */
   readonly trail: string;
 }
@@ -53,14 +55,15 @@ const SETTLE = `
 with result as (
   select r.delivery_id, r.attempt, r.revision, r.decision, r.outcome, r.endpoint_failed, r.gone, r.handed_back,
          r.dead_reason, r.delay_ms, r.started_ago_ms, r.finished_ago_ms, r.duration_ms, r.status, r.error,
-         r.error_detail, r.retry_after_seconds, r.retry_after_clamped, r.response_excerpt, r.trail
+         r.error_detail, r.retry_after_seconds, r.retry_after_clamped, r.response_excerpt, r.trail,
+         coalesce(r.shadow, false) as shadow
     from unnest(
            $1::text[], $2::int[], $3::int[], $4::text[], $5::text[], $6::bool[], $7::bool[], $8::bool[],
            $9::text[], $10::float8[], $11::float8[], $12::float8[], $13::int[], $14::int[], $15::text[],
-           $16::text[], $17::int[], $18::bool[], $19::text[], $20::text[])
+           $16::text[], $17::int[], $18::bool[], $19::text[], $20::text[], $23::bool[])
          as r (delivery_id, attempt, revision, decision, outcome, endpoint_failed, gone, handed_back,
                dead_reason, delay_ms, started_ago_ms, finished_ago_ms, duration_ms, status, error,
-               error_detail, retry_after_seconds, retry_after_clamped, response_excerpt, trail)
+               error_detail, retry_after_seconds, retry_after_clamped, response_excerpt, trail, shadow)
 ), locked as (
   select d.delivery_id, d.state, d.attempt, d.revision, d.claim_expires_at
     from delivery d
@@ -125,7 +128,7 @@ with result as (
   returning d.delivery_id, d.attempt as latest_attempt, d.state, d.due_at, d.endpoint_id, d.contract_ref, d.cycle,
             d.attempt_base, d.dead_reason, d.idempotency_key, d.scheduled_at, d.deadline_at, d.revision,
             d.trail_length, d.trail_sha256, coalesce(d.reminder_id, d.event_id) as source_id, x.kind, x.attempt,
-            x.event, x.url, x.trail, x.outcome, x.endpoint_failed, x.gone, x.started_ago_ms
+            x.event, x.url, x.trail, x.outcome, x.endpoint_failed, x.gone, x.started_ago_ms, x.shadow
 ), closed as (
   update attempt a
      set outcome = x.outcome,
@@ -139,7 +142,8 @@ with result as (
          retry_after_seconds = x.retry_after_seconds,
          retry_after_clamped = x.retry_after_clamped,
          next_due_at = case when m.event in ('retry', 'lapse') then m.due_at end,
-         response_excerpt = x.response_excerpt
+         response_excerpt = x.response_excerpt,
+         shadow = x.shadow
     from decided x
     join moved m on m.delivery_id = x.delivery_id and m.attempt = x.attempt
    where a.delivery_id = x.delivery_id
@@ -153,7 +157,7 @@ with result as (
   insert into audit_record (
     kind, delivery_id, cycle, contract_ref, endpoint_id, endpoint_url, state, dead_reason, idempotency_key,
     body_sha256, attempts, first_attempt_at, finished_at, due_at, deadline_at, revision, in_time, actor,
-    trail_length, trail_sha256)
+    trail_length, trail_sha256, shadow)
   select m.kind, m.delivery_id, m.cycle, m.contract_ref, m.endpoint_id, m.url, m.state, m.dead_reason,
          m.idempotency_key, b.sha256, m.latest_attempt - m.attempt_base,
          case
@@ -167,7 +171,7 @@ with result as (
          end,
          now(), m.scheduled_at, m.deadline_at, m.revision,
          m.state = 'delivered' and (m.deadline_at is null or now() < m.deadline_at), $21,
-         m.trail_length, m.trail_sha256
+         m.trail_length, m.trail_sha256, m.shadow
     from moved m
     join body b on b.source_id = m.source_id
    where m.event in ('deliver', 'deliver_late', 'give_up')
@@ -277,6 +281,7 @@ export async function settleAttempts(
       column((s) => s.trail),
       by.holder,
       by.timeoutMs,
+      column((s) => s.shadow),
     ],
   });
   return result.rows.map((row) => ({
