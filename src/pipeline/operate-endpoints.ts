@@ -6,12 +6,12 @@ import type { EndpointBody, EndpointPatchBody } from '../domain/requests/schemas
 import { formatSecret, parseSecret } from '../domain/signing.ts';
 import { parseTarget, type TargetRules } from '../domain/target.ts';
 import { listPendingOfEndpoint } from '../store/due.ts';
+import { insertSecret } from '../store/endpoint-secrets.ts';
 import {
   type Endpoint,
   type EndpointState,
   findEndpointForUpdate,
   insertEndpoint,
-  insertSecret,
   markEndpointDeleted,
   updateEndpoint,
 } from '../store/endpoints.ts';
