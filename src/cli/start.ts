@@ -43,8 +43,11 @@ async function serve(options: CommonOptions & { roles: Role[] }): Promise<void> 
   // Whoever asks twice does not want to wait, not even for a start.
   void signalled.then(nextSignal).then(() => process.exit(1));
   const starting = startRoles(options.roles, config, log);
-  const early = await Promise.race([signalled, starting.then(() => undefined)]);
-  if (early === undefined) log.info('started', { roles: options.roles, pid: process.pid });
+  const running = await Promise.race([signalled.then(() => undefined), starting]);
+  if (running !== undefined) {
+    log.info('started', { roles: options.roles, pid: process.pid });
+    process.stderr.write(`duepost: ${options.roles.join(', ')} at ${running.httpUrl}\n`);
+  }
   log.info('stopping', { signal: await signalled });
   const code = await finish(async () => (await starting)(), { withinMs: config.shutdownMs, log });
   log.info('stopped', { code });

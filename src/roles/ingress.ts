@@ -10,16 +10,18 @@ import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { openCalendars, openParts, openRescheduler, type Shared } from './parts.ts';
+import { addPartsProbes } from './readiness.ts';
 
 /** What stands around a payload in a command. */
 const ENVELOPE_BYTES = 64 * 1024;
 const PREFETCH = 1_000;
 
 /** The ingress role: takes commands of other services over AMQP. */
-export function startIngress(config: Config, log: Log, { meters }: Shared): Promise<Stop> {
+export function startIngress(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
+    addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
     const common = { db: parts.pool, announcer: parts.announcer, timeoutMs: config.egress.timeoutMs };
@@ -55,6 +57,9 @@ export function startIngress(config: Config, log: Log, { meters }: Shared): Prom
       (c) => c.stop(),
     );
     measureConsumer(meters, 'commands', consumer);
+    readiness.add('ingress', () =>
+      consumer.isAttached() ? undefined : `takes nothing from ${names.commandsQueue}`,
+    );
     log.info('ingress_started', { queue: names.commandsQueue });
   });
 }

@@ -13,6 +13,7 @@ import type { Log } from '../runtime/log.ts';
 import type { Meters } from '../runtime/metrics.ts';
 import type { Scope } from '../runtime/scope.ts';
 import { openPool, type Pool } from '../store/pool.ts';
+import type { Readiness } from './readiness.ts';
 
 /** What every role and command stands on: the database, the way to the broker, and what announces. */
 export interface Parts {
@@ -24,6 +25,7 @@ export interface Parts {
 /** What the roles of one process share. */
 export interface Shared {
   readonly meters: Meters;
+  readonly readiness: Readiness;
 }
 
 /** Opens the parts in order; the scope closes them in the reverse one. */

@@ -13,16 +13,18 @@ import { inScope, type Stop } from '../runtime/scope.ts';
 import { ensurePartitions, requireMigrated } from '../store/migrate.ts';
 import { measureLoop, measureParts } from './measure.ts';
 import { openParts, type Shared } from './parts.ts';
+import { addPartsProbes } from './readiness.ts';
 
 const NOTICE_INTERVAL_MS = 1_000;
 const THROTTLED_PAUSE_MS = 1_000;
 const PARTITION_INTERVAL_MS = 60 * 60_000;
 
 /** The reconciler role: feeds the ladder, announces again what has no message, publishes notices, makes partitions. */
-export function startReconciler(config: Config, log: Log, { meters }: Shared): Promise<Stop> {
+export function startReconciler(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
+    addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
     const abort = new AbortController();

@@ -14,13 +14,13 @@ import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { holderName, openEndpointOperator, openParts, type Shared } from './parts.ts';
-import { addPartsProbes, createReadiness } from './readiness.ts';
+import { addPartsProbes } from './readiness.ts';
 
 /** How long before the end of the grace calls are aborted, so that their claims can still be handed back. */
 const HAND_BACK_MS = 2_000;
 
 /** The worker role: claims what is due, calls the endpoints, settles. */
-export function startWorker(config: Config, log: Log, { meters }: Shared): Promise<Stop> {
+export function startWorker(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);

@@ -1,0 +1,52 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import Type from 'typebox';
+import { version } from '../runtime/build-info.ts';
+
+/** Gathers the OpenAPI document from the schemas of all routes that are added after this. */
+export async function addDocument(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'duepost',
+        version,
+        description:
+          'Delivers deadline-bound reminders and webhook events. Times are RFC 3339 in UTC, lists are read by cursor, every refusal is a problem (RFC 9457) with a stable `code`.',
+      },
+      components: {
+        securitySchemes: {
+          key: { type: 'http', scheme: 'bearer', description: 'An API key: `duepost key create`.' },
+        },
+      },
+      tags: [
+        { name: 'reminders', description: 'Notices for contract renewals' },
+        { name: 'events', description: 'What happened, fanned out to endpoints' },
+        { name: 'endpoints', description: 'Where things are sent' },
+        { name: 'deliveries', description: 'One reminder or event to one endpoint' },
+        { name: 'dead-letters', description: 'Deliveries that ended without success' },
+        { name: 'audit', description: 'What was sent, when, and how it ended' },
+        { name: 'calendars', description: 'When something is due, and why' },
+        { name: 'operation', description: 'The process itself' },
+      ],
+    },
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `Schema${i}`) },
+  });
+}
+
+/** Serves the document; added last, like what it describes. */
+export function addDocumentRoute(app: FastifyInstance): void {
+  let document: string | undefined;
+  app.get('/openapi.json', {
+    schema: {
+      operationId: 'getDocument',
+      tags: ['operation'],
+      summary: 'This document',
+      response: { 200: Type.Record(Type.String(), Type.Any(), { description: 'OpenAPI 3.1.' }) },
+    },
+    handler: async (_request, reply) => {
+      document ??= JSON.stringify(app.swagger());
+      return reply.type('application/json').send(document);
+    },
+  });
+}

@@ -1,0 +1,64 @@
+import Type from 'typebox';
+import { refuseField } from '../../domain/refusal.ts';
+import { ExplainBody } from '../../domain/requests/operations.ts';
+import { readBody, readInstant } from '../../pipeline/read-requests.ts';
+import { answer, Calendar, Explanation } from '../answers.ts';
+import type { Api, ApiServer } from '../api.ts';
+import { body } from '../requests.ts';
+
+export function addCalendarRoutes(app: ApiServer, api: Api): void {
+  app.post('/calendars/explain', {
+    config: { scopes: ['read', 'publish'] },
+    schema: {
+      operationId: 'explainDueDate',
+      tags: ['calendars'],
+      summary: 'Compute a due date, step by step; nothing is stored',
+      body: body('ExplainRequest'),
+      response: { 200: answer(Explanation, 'The steps from the renewal date to `due_at`.') },
+    },
+    handler: async (request) => {
+      const asked = readBody<ExplainBody>(ExplainBody, request.body);
+      if (asked.deadline !== undefined && asked.deadline_at !== undefined) {
+        throw refuseField('/deadline_at', 'give deadline or deadline_at, not both');
+      }
+      const due = api.calendars.computeDue({
+        renewalDate: asked.renewal_date,
+        noticePeriod: asked.notice_period,
+        jurisdiction: asked.jurisdiction,
+        timeZone: asked.time_zone,
+        deadline: asked.deadline,
+        deadlineAt: readInstant(asked.deadline_at, '/deadline_at'),
+      });
+      return {
+        due_at: due.dueAt.toISOString(),
+        deadline_at: due.deadlineAt.toISOString(),
+        time_zone: due.timeZone,
+        steps: due.steps,
+        proof: due.proof,
+      };
+    },
+  });
+
+  app.get('/calendars/:jurisdiction', {
+    config: { scopes: ['read', 'publish'] },
+    schema: {
+      operationId: 'getCalendar',
+      tags: ['calendars'],
+      summary: 'Look at a calendar: opening hours, holidays, exceptions',
+      params: Type.Object({ jurisdiction: Type.String() }),
+      querystring: Type.Object(
+        {
+          year: Type.Optional(Type.Integer({ description: 'The current one if left out.' })),
+          time_zone: Type.Optional(Type.String({ maxLength: 60 })),
+        },
+        { additionalProperties: false },
+      ),
+      response: { 200: answer(Calendar, 'The calendar.') },
+    },
+    handler: async (request) =>
+      api.calendars.describe(request.params.jurisdiction, {
+        year: request.query.year ?? new Date().getUTCFullYear(),
+        timeZone: request.query.time_zone,
+      }),
+  });
+}

@@ -1,0 +1,116 @@
+import Type from 'typebox';
+import { Refusal } from '../../domain/refusal.ts';
+import { OptionalReasonBody, RetryBody } from '../../domain/requests/operations.ts';
+import { ContractRef, EndpointReference } from '../../domain/requests/schemas.ts';
+import { STATES } from '../../domain/state.ts';
+import type { Operator } from '../../pipeline/operate-endpoints.ts';
+import { readInstant } from '../../pipeline/read-requests.ts';
+import { attemptView, deliveryView } from '../../pipeline/views.ts';
+import { listDeliveries } from '../../store/deliveries.ts';
+import { findDelivery } from '../../store/find-delivery.ts';
+import { answer, Delivery, DeliveryWithAttempts, pageOf } from '../answers.ts';
+import type { Api, ApiServer } from '../api.ts';
+import { findEndpointId } from '../endpoint-reference.ts';
+import { readPage } from '../page.ts';
+import { PAGE_MEMBERS, readOptionalBody } from '../read.ts';
+import { body, ID_IN_PATH } from '../requests.ts';
+
+const Instant = Type.String({ format: 'date-time' });
+
+export function addDeliveryRoutes(app: ApiServer, api: Api): void {
+  app.get('/deliveries', {
+    config: { scopes: ['read'] },
+    schema: {
+      operationId: 'listDeliveries',
+      tags: ['deliveries'],
+      summary: 'List deliveries, newest first',
+      querystring: Type.Object(
+        {
+          state: Type.Optional(Type.Union(STATES.map((state) => Type.Literal(state)))),
+          endpoint_id: Type.Optional(EndpointReference),
+          contract_ref: Type.Optional(ContractRef),
+          due_after: Type.Optional(Instant),
+          due_before: Type.Optional(Instant),
+          ...PAGE_MEMBERS,
+        },
+        { additionalProperties: false },
+      ),
+      response: { 200: pageOf(Delivery, 'A page, without attempts.') },
+    },
+    handler: async (request) => {
+      const { query } = request;
+      const filter = {
+        state: query.state,
+        endpointId: await findEndpointId(api.db, query.endpoint_id),
+        contractRef: query.contract_ref,
+        dueAfter: readInstant(query.due_after, '/due_after'),
+        dueBefore: readInstant(query.due_before, '/due_before'),
+      };
+      return readPage({
+        name: 'deliveries',
+        query,
+        read: (after, limit) => listDeliveries(api.db, filter, { before: after && String(after[0]), limit }),
+        positionOf: (delivery) => [delivery.deliveryId],
+        show: deliveryView,
+      });
+    },
+  });
+
+  app.get('/deliveries/:id', {
+    config: { scopes: ['read'] },
+    schema: {
+      operationId: 'getDelivery',
+      tags: ['deliveries'],
+      summary: 'Look at a delivery and its attempts',
+      params: ID_IN_PATH,
+      response: { 200: answer(DeliveryWithAttempts, 'The delivery.') },
+    },
+    handler: (request) => show(request.params.id),
+  });
+
+  app.post('/deliveries/:id/retry', {
+    config: { scopes: ['operate'] },
+    schema: {
+      operationId: 'retryDelivery',
+      tags: ['deliveries'],
+      summary: 'Send a delivery now, or again',
+      description:
+        'One that waits is due at once, by an attempt on top of what its policy gives. One that is dead-lettered or cancelled begins a new cycle: same key, same bytes, new budget. One that was delivered is never sent again.',
+      params: ID_IN_PATH,
+      body: body('RetryRequest'),
+      response: { 202: answer(DeliveryWithAttempts, 'It is due.') },
+    },
+    handler: async (request, reply) => {
+      const { reason, force = false } = readOptionalBody<RetryBody>(RetryBody, request.body);
+      await api.deliveries.retry(request.params.id, { ...by(request.principal.actor, reason), force });
+      return reply.code(202).send(await show(request.params.id));
+    },
+  });
+
+  app.post('/deliveries/:id/cancel', {
+    config: { scopes: ['operate'] },
+    schema: {
+      operationId: 'cancelDelivery',
+      tags: ['deliveries'],
+      summary: 'Cancel a delivery that waits',
+      params: ID_IN_PATH,
+      body: body('OptionalReason'),
+      response: { 200: answer(DeliveryWithAttempts, 'Cancelled.') },
+    },
+    handler: async (request) => {
+      const { reason } = readOptionalBody<OptionalReasonBody>(OptionalReasonBody, request.body);
+      await api.deliveries.cancel(request.params.id, by(request.principal.actor, reason));
+      return show(request.params.id);
+    },
+  });
+
+  async function show(deliveryId: string): Promise<Record<string, unknown>> {
+    const found = await findDelivery(api.db, deliveryId);
+    if (found === undefined) throw new Refusal('not_found', `there is no delivery ${deliveryId}`);
+    return { ...deliveryView(found.delivery), attempts: found.attempts.map(attemptView) };
+  }
+}
+
+function by(actor: string, reason: string | undefined): Operator {
+  return reason === undefined ? { actor } : { actor, reason };
+}

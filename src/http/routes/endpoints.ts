@@ -1,0 +1,201 @@
+import { randomUUID } from 'node:crypto';
+import Type from 'typebox';
+import { Refusal } from '../../domain/refusal.ts';
+import { OptionalReasonBody, RotateSecretBody } from '../../domain/requests/operations.ts';
+import { EndpointBody, EndpointPatchBody } from '../../domain/requests/schemas.ts';
+import type { Operator } from '../../pipeline/operate-endpoints.ts';
+import { readBody } from '../../pipeline/read-requests.ts';
+import { endpointView, eventView } from '../../pipeline/views.ts';
+import { findEndpoint, listEndpoints } from '../../store/endpoints.ts';
+import { answer, Endpoint, EndpointWithSecret, Event, pageOf } from '../answers.ts';
+import type { Api, ApiServer } from '../api.ts';
+import { readPage } from '../page.ts';
+import { PAGE_MEMBERS, readIdempotencyKey, readOptionalBody } from '../read.ts';
+import { body, ENDPOINT_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
+
+const TEST_TYPE = 'duepost.test';
+const OVERLAP_SECONDS = 86_400;
+
+export function addEndpointRoutes(app: ApiServer, api: Api): void {
+  app.post('/endpoints', {
+    config: { scopes: ['admin'] },
+    schema: {
+      operationId: 'createEndpoint',
+      tags: ['endpoints'],
+      summary: 'Create an endpoint',
+      body: body('EndpointRequest'),
+      response: { 201: answer(EndpointWithSecret, 'Created; its secret is shown this once.') },
+    },
+    handler: async (request, reply) => {
+      const { endpoint, secret } = await api.endpoints.create(
+        readBody<EndpointBody>(EndpointBody, request.body),
+        { actor: request.principal.actor },
+      );
+      return reply
+        .code(201)
+        .header('location', `/v1/endpoints/${endpoint.endpointId}`)
+        .send({ ...endpointView(endpoint), secret });
+    },
+  });
+
+  app.get('/endpoints', {
+    config: { scopes: ['read'] },
+    schema: {
+      operationId: 'listEndpoints',
+      tags: ['endpoints'],
+      summary: 'List endpoints, oldest first',
+      querystring: Type.Object(PAGE_MEMBERS, { additionalProperties: false }),
+      response: { 200: pageOf(Endpoint, 'A page.') },
+    },
+    handler: (request) =>
+      readPage({
+        name: 'endpoints',
+        query: request.query,
+        read: (after, limit) => listEndpoints(api.db, { after: String(after?.[0] ?? ''), limit }),
+        positionOf: (endpoint) => [endpoint.endpointId],
+        show: (endpoint) => endpointView(endpoint),
+      }),
+  });
+
+  app.get('/endpoints/:endpoint', {
+    config: { scopes: ['read'] },
+    schema: {
+      operationId: 'getEndpoint',
+      tags: ['endpoints'],
+      summary: 'Look at an endpoint',
+      params: ENDPOINT_IN_PATH,
+      response: { 200: answer(Endpoint, 'The endpoint.') },
+    },
+    handler: async (request) => endpointView(await requireEndpoint(request.params.endpoint)),
+  });
+
+  app.patch('/endpoints/:endpoint', {
+    config: { scopes: ['admin'] },
+    schema: {
+      operationId: 'changeEndpoint',
+      tags: ['endpoints'],
+      summary: 'Change an endpoint (JSON merge patch, RFC 7396)',
+      params: ENDPOINT_IN_PATH,
+      body: body('EndpointPatch'),
+      response: { 200: answer(Endpoint, 'Changed; what waits follows at its next decision.') },
+    },
+    handler: async (request) =>
+      endpointView(
+        await api.endpoints.patch(
+          request.params.endpoint,
+          readBody<EndpointPatchBody>(EndpointPatchBody, request.body),
+          { actor: request.principal.actor },
+        ),
+      ),
+  });
+
+  app.delete('/endpoints/:endpoint', {
+    config: { scopes: ['admin'] },
+    schema: {
+      operationId: 'deleteEndpoint',
+      tags: ['endpoints'],
+      summary: 'Delete an endpoint; what waits for it is dead-lettered',
+      params: ENDPOINT_IN_PATH,
+      response: { 204: Type.Null({ description: 'Deleted.' }) },
+    },
+    handler: async (request, reply) => {
+      await api.endpoints.remove(request.params.endpoint, operatorOf(request));
+      return reply.code(204).send(null);
+    },
+  });
+
+  app.post('/endpoints/:endpoint/pause', {
+    config: { scopes: ['operate'] },
+    schema: {
+      operationId: 'pauseEndpoint',
+      tags: ['endpoints'],
+      summary: 'Pause an endpoint; what waits for it is held',
+      params: ENDPOINT_IN_PATH,
+      body: body('OptionalReason'),
+      response: { 200: answer(Endpoint, 'Paused.') },
+    },
+    handler: async (request) =>
+      endpointView(await api.endpoints.pause(request.params.endpoint, operatorOf(request))),
+  });
+
+  app.post('/endpoints/:endpoint/resume', {
+    config: { scopes: ['operate'] },
+    schema: {
+      operationId: 'resumeEndpoint',
+      tags: ['endpoints'],
+      summary: 'Resume an endpoint that is paused or disabled; what was held is due again',
+      params: ENDPOINT_IN_PATH,
+      body: body('OptionalReason'),
+      response: { 200: answer(Endpoint, 'Active.') },
+    },
+    handler: async (request) =>
+      endpointView(await api.endpoints.resume(request.params.endpoint, operatorOf(request))),
+  });
+
+  app.post('/endpoints/:endpoint/rotate-secret', {
+    config: { scopes: ['admin'] },
+    schema: {
+      operationId: 'rotateSecret',
+      tags: ['endpoints'],
+      summary: 'Give an endpoint a new secret; the old one signs beside it for a while',
+      params: ENDPOINT_IN_PATH,
+      body: body('RotateSecretRequest'),
+      response: { 200: answer(EndpointWithSecret, 'Rotated; the new secret is shown this once.') },
+    },
+    handler: async (request) => {
+      const { overlap_seconds = OVERLAP_SECONDS, reason } = readOptionalBody<RotateSecretBody>(
+        RotateSecretBody,
+        request.body,
+      );
+      const { endpoint, secret } = await api.endpoints.rotateSecret(
+        request.params.endpoint,
+        overlap_seconds * 1000,
+        { actor: request.principal.actor, ...(reason === undefined ? {} : { reason }) },
+      );
+      return { ...endpointView(endpoint), secret };
+    },
+  });
+
+  app.post('/endpoints/:endpoint/test', {
+    config: { scopes: ['operate'] },
+    schema: {
+      operationId: 'testEndpoint',
+      tags: ['endpoints'],
+      summary: `Send an event of type \`${TEST_TYPE}\` to this endpoint, signed and retried like any other`,
+      params: ENDPOINT_IN_PATH,
+      headers: IDEMPOTENCY_HEADER,
+      response: { 202: answer(Event, 'Its delivery shows what became of it.') },
+    },
+    handler: async (request, reply) => {
+      const endpoint = await requireEndpoint(request.params.endpoint);
+      if (endpoint.status === 'disabled') {
+        throw new Refusal('endpoint_disabled', `${endpoint.name} is disabled: resume it first`);
+      }
+      const event = await api.events.publish({
+        idempotencyKey: readIdempotencyKey(request) ?? `${TEST_TYPE}:${randomUUID()}`,
+        type: TEST_TYPE,
+        payload: { endpoint_id: endpoint.endpointId, text: 'A test by an operator of duepost.' },
+        endpoint: endpoint.endpointId,
+        contractRef: undefined,
+        deliverAt: undefined,
+        deadlineAt: undefined,
+        actor: request.principal.actor,
+      });
+      return reply.code(202).send(eventView(event));
+    },
+  });
+
+  async function requireEndpoint(reference: string) {
+    const endpoint = await findEndpoint(api.db, reference);
+    if (endpoint === undefined) throw new Refusal('not_found', `there is no endpoint ${reference}`);
+    return endpoint;
+  }
+}
+
+function operatorOf(request: {
+  readonly body: unknown;
+  readonly principal: { readonly actor: string };
+}): Operator {
+  const { reason } = readOptionalBody<OptionalReasonBody>(OptionalReasonBody, request.body);
+  return { actor: request.principal.actor, ...(reason === undefined ? {} : { reason }) };
+}

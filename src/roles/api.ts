@@ -1,0 +1,85 @@
+import { namesOf } from '../broker/topology.ts';
+import type { Api } from '../http/api.ts';
+import { type HttpServer, startHttpServer } from '../http/server.ts';
+import { createEventAcceptor } from '../pipeline/accept-events.ts';
+import { createReminderAcceptor } from '../pipeline/accept-reminders.ts';
+import { createDeliveryOperator } from '../pipeline/operate-deliveries.ts';
+import type { Config } from '../runtime/config.ts';
+import type { Log } from '../runtime/log.ts';
+import { inScope, type Scope, type Stop } from '../runtime/scope.ts';
+import { requireMigrated } from '../store/migrate.ts';
+import { openCalendars, openEndpointOperator, openParts, openRescheduler, type Shared } from './parts.ts';
+import { addPartsProbes, type Readiness } from './readiness.ts';
+
+export interface HttpRoleOptions extends Shared {
+  /** Whether this process serves the API, and not only health and metrics. */
+  readonly isApi: boolean;
+  /** The text of `/metrics`. */
+  readonly metrics: () => Promise<string>;
+}
+
+/** What stands around a payload in a request. */
+const ENVELOPE_BYTES = 64 * 1024;
+/** Payloads of the largest size in one batch. */
+const PAYLOADS_PER_BATCH = 8;
+
+/** What every process serves over HTTP, and the api role where it is among those of the process. */
+export async function startHttp(
+  config: Config,
+  log: Log,
+  { isApi, readiness, metrics }: HttpRoleOptions,
+): Promise<{ readonly stop: Stop; readonly url: string }> {
+  let server: HttpServer | undefined;
+  const stop = await inScope(async (scope) => {
+    const api = isApi ? await openApi(scope, config, { log, readiness }) : undefined;
+    server = await scope.own(
+      startHttpServer({
+        log,
+        http: config.http,
+        api: api?.parts,
+        checkReadiness: () => readiness.check(),
+        metrics,
+      }),
+      (s) => s.close(),
+    );
+    // Before the server waits for what it has in hand.
+    if (api !== undefined) scope.onStop(api.endLongOnes);
+  });
+  return { stop, url: server?.url ?? '' };
+}
+
+async function openApi(
+  scope: Scope,
+  config: Config,
+  { log, readiness }: { readonly log: Log; readonly readiness: Readiness },
+): Promise<{ readonly parts: Api; readonly endLongOnes: () => void }> {
+  const parts = await openParts(scope, config, log);
+  await requireMigrated(parts.pool);
+  addPartsProbes(readiness, parts);
+  const { timeoutMs } = config.egress;
+  const { maxPayloadBytes } = config.limits;
+  const common = { db: parts.pool, announcer: parts.announcer, timeoutMs };
+  const calendars = openCalendars(config);
+  const abort = new AbortController();
+  return {
+    parts: {
+      db: parts.pool,
+      events: scope.own(createEventAcceptor(common), (a) => a.close()),
+      reminders: scope.own(createReminderAcceptor({ ...common, calendars }), (a) => a.close()),
+      rescheduler: openRescheduler(parts, config, calendars),
+      endpoints: openEndpointOperator(parts, config),
+      deliveries: createDeliveryOperator({
+        ...parts,
+        deliveriesQueue: namesOf(config.broker.prefix).deliveries,
+        timeoutMs,
+      }),
+      calendars,
+      maxPayloadBytes,
+      maxBodyBytes: maxPayloadBytes + ENVELOPE_BYTES,
+      maxBatchBytes: PAYLOADS_PER_BATCH * maxPayloadBytes + ENVELOPE_BYTES,
+      rateLimitPerMinute: config.api.rateLimitPerMinute,
+      signal: abort.signal,
+    },
+    endLongOnes: () => abort.abort(),
+  };
+}

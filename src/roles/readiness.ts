@@ -1,0 +1,82 @@
+import { compareTzVersions } from '../domain/calendar/zone.ts';
+import type { ReadinessReport } from '../http/routes/operation.ts';
+import type { Config } from '../runtime/config.ts';
+import { requireMigrated } from '../store/migrate.ts';
+import type { Parts } from './parts.ts';
+
+/** Says why something is not ready; undefined: it is. What it throws is told to nobody, for it may hold addresses. */
+export type Probe = () => Promise<string | undefined> | string | undefined;
+
+/** What a process needs before it is of use; every role adds what it stands on. */
+export interface Readiness {
+  /** Several probes of one name are one check, which wants all of them. */
+  add(name: string, probe: Probe): void;
+  check(): Promise<ReadinessReport>;
+}
+
+const PROBE_LIMIT_MS = 2_000;
+/** Whoever asks more often gets the last answer: asking needs no key and must cost nothing. */
+const FRESH_MS = 1_000;
+
+export function createReadiness(config: Pick<Config, 'tz'>): Readiness {
+  const probes: { readonly name: string; readonly probe: Probe }[] = [];
+  let latest: { readonly atMs: number; readonly report: Promise<ReadinessReport> } | undefined;
+
+  async function ask(): Promise<ReadinessReport> {
+    const checks: Record<string, string> = {};
+    const answers = await Promise.all(
+      probes.map(async ({ name, probe }) => ({ name, reason: await askOne(probe) })),
+    );
+    for (const { name, reason } of answers) {
+      if (reason !== undefined || checks[name] === undefined) checks[name] = reason ?? 'ok';
+    }
+    return { ready: answers.every(({ reason }) => reason === undefined), checks };
+  }
+
+  const readiness: Readiness = {
+    add(name, probe) {
+      probes.push({ name, probe });
+      latest = undefined;
+    },
+    check() {
+      const nowMs = performance.now();
+      if (latest === undefined || nowMs - latest.atMs > FRESH_MS) latest = { atMs: nowMs, report: ask() };
+      return latest.report;
+    },
+  };
+  readiness.add('time_zone_data', () => judgeTimeZoneData(config.tz.minimumVersion));
+  return readiness;
+}
+
+/** What every role stands on: the database, its migrations, the way to the broker. */
+export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts): void {
+  readiness.add('database', async () => {
+    await pool.query('select 1');
+    return undefined;
+  });
+  readiness.add('migrations', async () => {
+    await requireMigrated(pool);
+    return undefined;
+  });
+  readiness.add('broker', () => (publisher.isReady() ? undefined : 'not connected'));
+}
+
+async function askOne(probe: Probe): Promise<string | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('does not answer'), PROBE_LIMIT_MS);
+  });
+  try {
+    return await Promise.race([Promise.resolve(probe()), late]);
+  } catch {
+    return 'not in order';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function judgeTimeZoneData(minimum: string): string | undefined {
+  const version = process.versions.tz ?? 'unknown';
+  if (/^\d{4}[a-z]+$/.test(version) && compareTzVersions(version, minimum) >= 0) return undefined;
+  return `version ${version}, ${minimum} is the oldest that is accepted`;
+}
