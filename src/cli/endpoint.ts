@@ -6,6 +6,7 @@ import type { Pool } from '../store/pool.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
 import { addEndpointChanges } from './endpoint-change.ts';
 import { addEndpointStatus } from './endpoint-status.ts';
+import { addEndpointTest } from './endpoint-test.ts';
 import { openDatabase } from './parts.ts';
 import { formatFields, formatTable } from './print.ts';
 
@@ -16,6 +17,7 @@ export function addEndpoint(program: Command): void {
   const group = program.command('endpoint').description('destinations: URL, secret, retry policy, status');
   addEndpointChanges(group);
   addEndpointStatus(group);
+  addEndpointTest(group);
   const list = withCommonOptions(group.command('list'))
     .description('all endpoints, in the order they were made')
     .action((options: CommonOptions) =>
