@@ -142,13 +142,7 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
           maxInFlight: body.max_in_flight ?? undefined,
           headers: parseEndpointHeaders(body.headers ?? {}),
         });
-        if (inserted === undefined) {
-          throw refuseField(
-            '/name',
-            `an endpoint named ${body.name} exists: choose another name`,
-            'name_taken',
-          );
-        }
+        if (inserted === undefined) throw nameTaken(body.name);
         await insertSecret(db, { endpointId, ciphertext: box.seal(endpointId, secret), overlapMs: 0 });
         await insertOperation(db, {
           subjectId: endpointId,
@@ -161,12 +155,18 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
       return { endpoint, secret: formatSecret(secret) };
     },
 
-    patch: (reference, patch, by) =>
-      change(reference, by, async (endpoint, db) => {
-        if (patch.url !== undefined) parseTarget(patch.url, targetRules);
-        const to = await updateEndpoint(db, endpoint.endpointId, patched(endpoint, patch));
-        return { to, event: 'endpoint.changed', detail: { from: describe(endpoint), to: describe(to) } };
-      }),
+    async patch(reference, patch, by) {
+      try {
+        return await change(reference, by, async (endpoint, db) => {
+          if (patch.url !== undefined) parseTarget(patch.url, targetRules);
+          const to = await updateEndpoint(db, endpoint.endpointId, patched(endpoint, patch));
+          return { to, event: 'endpoint.changed', detail: { from: describe(endpoint), to: describe(to) } };
+        });
+      } catch (error) {
+        const isDuplicate = (error as { code?: unknown }).code === '23505';
+        throw isDuplicate && patch.name !== undefined ? nameTaken(patch.name) : error;
+      }
+    },
 
     async pause(reference, by) {
       const endpoint = await change(reference, by, async (before, db) => ({
@@ -219,6 +219,10 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
 
     holdPending: (endpointId, by) => moveAll(endpointId, 'hold', by),
   };
+}
+
+function nameTaken(name: string): Refusal {
+  return refuseField('/name', `an endpoint named ${name} exists: choose another name`, 'name_taken');
 }
 
 /** `policy`, or the shorthand `retry_schedule` and `max_attempts` that sets one; undefined: the default. */
