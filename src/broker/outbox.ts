@@ -6,6 +6,8 @@ import { type Outgoing, PublishError } from './outgoing.ts';
 export interface PublisherCounters {
   published: number;
   returned: number;
+  /** Replies whose queue is gone: whoever asked has stopped waiting. */
+  unwanted: number;
   nacked: number;
   timedOut: number;
   /** Sent, and the channel ended before the broker said anything. */
@@ -43,7 +45,14 @@ export function createOutbox(limits: {
   readonly confirmTimeoutMs: number;
 }): Outbox {
   const idPrefix = `${randomUUID()}-`;
-  const counters: PublisherCounters = { published: 0, returned: 0, nacked: 0, timedOut: 0, lost: 0 };
+  const counters: PublisherCounters = {
+    published: 0,
+    returned: 0,
+    unwanted: 0,
+    nacked: 0,
+    timedOut: 0,
+    lost: 0,
+  };
   const inFlight = new Set<Entry>();
   let backlog: Entry[] = [];
   let backlogHead = 0;
@@ -114,7 +123,8 @@ export function createOutbox(limits: {
     if (!inFlight.delete(entry)) return;
     // The broker confirms what it has returned, too.
     if (entry.isReturned) {
-      counters.returned += 1;
+      if (entry.message.exchange === '') counters.unwanted += 1;
+      else counters.returned += 1;
       entry.reject(new PublishError('returned', `no queue takes ${describe(entry.message)}`));
     } else if (error === null) {
       counters.published += 1;

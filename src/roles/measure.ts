@@ -11,10 +11,11 @@ export function measureParts(meters: Meters, { pool, publisher, announcer }: Par
   meters.source('duepost_database_pool_waiting', () => [[[], pool.waitingCount]]);
   meters.source('duepost_publisher_ready', () => [[[], publisher.isReady() ? 1 : 0]]);
   meters.source('duepost_publishes_total', () => {
-    const { published, returned, nacked, timedOut, lost } = publisher.counters;
+    const { published, returned, unwanted, nacked, timedOut, lost } = publisher.counters;
     return [
       [['confirmed'], published],
       [['returned'], returned],
+      [['reply_unwanted'], unwanted],
       [['nacked'], nacked],
       [['timed_out'], timedOut],
       [['lost'], lost],

@@ -100,7 +100,7 @@ export const METRICS = {
   duepost_publishes_total: {
     kind: 'counter',
     labels: ['result'],
-    initial: [['confirmed'], ['returned'], ['nacked'], ['timed_out'], ['lost']],
+    initial: [['confirmed'], ['returned'], ['reply_unwanted'], ['nacked'], ['timed_out'], ['lost']],
     help: 'Messages published (wake-ups, notices, replies) by what the broker said.',
   },
   duepost_announcements_dropped_total: {

@@ -217,7 +217,14 @@ describe('a publisher', () => {
     await expect(publisher.publish(due(1))).rejects.toMatchObject({ failure: 'timed_out' });
     proxy.freeze(false);
     await publisher.publish(due(2));
-    expect(publisher.counters).toEqual({ published: 1, returned: 0, nacked: 0, timedOut: 1, lost: 0 });
+    expect(publisher.counters).toEqual({
+      published: 1,
+      returned: 0,
+      unwanted: 0,
+      nacked: 0,
+      timedOut: 1,
+      lost: 0,
+    });
     expect(await drain(names.deliveries)).toEqual(['1', '2']);
   });
 
