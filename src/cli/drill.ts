@@ -7,7 +7,7 @@ import { duplicate } from './drills/duplicate.ts';
 import { killWorker } from './drills/kill-worker.ts';
 import { moveRenewal } from './drills/move-renewal.ts';
 import { retryAfter } from './drills/retry-after.ts';
-import { openStand } from './drills/stand.ts';
+import { openStand, requirePractice } from './drills/stand.ts';
 import { unavailable } from './drills/unavailable.ts';
 
 const DRILLS: readonly Drill[] = [killWorker, duplicate, retryAfter, unavailable, moveRenewal];
@@ -32,7 +32,7 @@ export function addDrill(program: Command): void {
     .addHelpText('after', describeDrills())
     .action((chosen: Drill | undefined, options: CommonOptions) =>
       inContext(options, async (context) => {
-        requireHarmless(context);
+        requirePractice(context.config, 'a drill');
         const reports: DrillReport[] = [];
         for (const drill of chosen === undefined ? DRILLS : [chosen]) {
           const report = await runDrill(drill, context);
@@ -57,14 +57,6 @@ function parseName(name: string): Drill {
 
 function describeDrills(): string {
   return `\nDrills:\n${DRILLS.map(({ name, title }) => `  ${name.padEnd(14)} ${title}`).join('\n')}`;
-}
-
-/** A receiver on this machine is nothing a real environment may call, and no worker of it is to be killed. */
-function requireHarmless({ config }: Context): void {
-  if (config.env === 'development' || config.env === 'test') return;
-  throw new Error(
-    `drills are for development and test, not for ${config.env}: point them at a stack of that kind`,
-  );
 }
 
 async function runDrill(drill: Drill, { config, log, actor }: Context): Promise<DrillReport> {

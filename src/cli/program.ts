@@ -11,6 +11,7 @@ import { complain, reasonOf } from './complain.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
 import { addDeliveries } from './deliveries.ts';
+import { addDemo } from './demo.ts';
 import { addDoctor } from './doctor.ts';
 import { addDrill } from './drill.ts';
 import { addEndpoint } from './endpoint.ts';
@@ -39,6 +40,7 @@ export function createProgram(): Command {
     .addHelpText('after', FIRST_STEPS);
   addStart(program);
   addDrill(program);
+  addDemo(program);
   addMigrate(program);
   addTopology(program);
   addEndpoint(program);

@@ -1,5 +1,3 @@
-import { LAST_CALL_MARGIN_MS } from '../../domain/retry.ts';
-import { openRescheduler } from '../../roles/parts.ts';
 import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import { type Drill, finding } from './drill.ts';
 import { callsOf, judgeOutcome, judgeSameness } from './judge.ts';
@@ -7,11 +5,10 @@ import { eventually } from './stand.ts';
 
 const ASKED_SECONDS = 900;
 const COPIES = 10;
-const LAST_CALL_IN_MS = 2_000;
 
 /**
  * Answers 429 with Retry-After: 900, looks at what was stored, and sends wake-ups too early. So that nobody waits for a
- * quarter of an hour, the deadline is then moved so close that the last call comes at once.
+ * quarter of an hour, the delivery is then sent at once as `duepost deliveries retry` does.
  */
 export const retryAfter: Drill = {
   name: 'retry-after',
@@ -22,7 +19,7 @@ export const retryAfter: Drill = {
       answers: [429, 200],
       retryAfterSeconds: ASKED_SECONDS,
     });
-    const { reminderId, deliveryId } = await stand.remind(target);
+    const deliveryId = await stand.publish(target);
     const before = await eventually(async () => {
       const outcome = await stand.outcome(deliveryId);
       return outcome.attempts[0]?.outcome === undefined ? undefined : outcome;
@@ -31,19 +28,17 @@ export const retryAfter: Drill = {
     // Behind them in the queue: once this one is through, they are.
     await stand.ended(await stand.publish(target));
     const callsBefore = callsOf(target.receiver.calls(), before).length;
-    await openRescheduler(stand.parts, stand.config).reschedule({
-      reference: { reminderId },
-      deadlineAt: new Date(
-        Date.now() + stand.config.egress.timeoutMs + LAST_CALL_MARGIN_MS + LAST_CALL_IN_MS,
-      ),
+    await stand.deliveries.retry(deliveryId, {
       actor: stand.actor,
+      reason: 'the drill does not wait for 900 s',
+      force: false,
     });
     const outcome = await stand.ended(deliveryId);
     return [
       finding('Retry-After stored', ASKED_SECONDS, before.attempts[0]?.retryAfterSeconds ?? 'none'),
       finding('next attempt due after the answer', `${ASKED_SECONDS} s`, `${waitSeconds(before)} s`),
       finding(`calls after ${COPIES} early wake-ups`, 1, callsBefore),
-      finding('calls in all', 2, callsOf(target.receiver.calls(), outcome).length),
+      finding('calls in all, the last by hand', 2, callsOf(target.receiver.calls(), outcome).length),
       judgeSameness(target, outcome),
       ...judgeOutcome(target, outcome),
     ];

@@ -6,6 +6,7 @@ import { DAY_MS, isoDate } from '../../domain/calendar/dates.ts';
 import { isFinal, isState } from '../../domain/state.ts';
 import { createEventAcceptor, type EventAcceptor } from '../../pipeline/accept-events.ts';
 import { createReminderAcceptor, type ReminderAcceptor } from '../../pipeline/accept-reminders.ts';
+import { createDeliveryOperator, type DeliveryOperator } from '../../pipeline/operate-deliveries.ts';
 import type { EndpointOperator } from '../../pipeline/operate-endpoints.ts';
 import {
   type PracticeOptions,
@@ -35,6 +36,7 @@ export interface Stand {
   readonly events: EventAcceptor;
   readonly reminders: ReminderAcceptor;
   readonly endpoints: EndpointOperator;
+  readonly deliveries: DeliveryOperator;
   readonly actor: string;
   /** Makes an endpoint that nobody else's events reach; it is removed at the end. */
   openTarget(name: string, options: PracticeOptions & { readonly policy?: object }): Promise<Target>;
@@ -57,6 +59,12 @@ const PATIENCE_MS = 30_000;
 const POLL_MS = 50;
 const EVENT_TYPE = 'duepost.drill';
 
+/** A receiver on this machine is nothing a real environment may call, and none of its workers is to be killed. */
+export function requirePractice({ env }: Config, what: string): void {
+  if (env === 'development' || env === 'test') return;
+  throw new Error(`${what} is for development and test, not for ${env}: point it at a stack of that kind`);
+}
+
 /** Opens the stand on the stack that the configuration points at; the scope removes what it made. */
 export async function openStand(
   scope: Scope,
@@ -74,7 +82,12 @@ export async function openStand(
     a.close(),
   );
   const endpoints = openEndpointOperator(parts, config);
-  const by = { actor, reason: 'end of the drill' };
+  const deliveries = createDeliveryOperator({
+    ...parts,
+    deliveriesQueue: names.deliveries,
+    timeoutMs: config.egress.timeoutMs,
+  });
+  const by = { actor, reason: 'the drill is over' };
 
   async function startRoles(
     roles: readonly string[],
@@ -98,6 +111,7 @@ export async function openStand(
     events,
     reminders,
     endpoints,
+    deliveries,
     actor,
     startRoles,
     async openTarget(name, { policy, ...options }) {
