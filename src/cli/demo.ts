@@ -152,11 +152,17 @@ async function scheduleOverHttp(
 }
 
 async function scheduleByCommand(stand: Stand, { endpoint }: Target, contract: string): Promise<Reminder> {
-  const command = startOwnProcess([
-    ...['remind', '--contract', contract, '--key', contract, '--endpoint', endpoint.name],
-    ...['--renewal-date', dateIn(400), '--notice', 'P90D', '--jurisdiction', 'DE-BY', '--json'],
-    ...['--payload', JSON.stringify({ product: 'household', premium_eur: '182.40' })],
-  ]);
+  const options = {
+    contract,
+    key: contract,
+    endpoint: endpoint.name,
+    'renewal-date': dateIn(400),
+    notice: 'P90D',
+    jurisdiction: 'DE-BY',
+    payload: JSON.stringify({ product: 'household', premium_eur: '182.40' }),
+  };
+  const given = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  const command = startOwnProcess(['remind', '--json', ...given]);
   const { code } = await command.ended;
   if (code !== 0) throw new Error(`duepost remind ended with ${code}: ${command.output()}`);
   return findReminder(stand, contract);

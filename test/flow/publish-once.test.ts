@@ -58,7 +58,7 @@ test.each(['event', 'reminder'] as const)('an %s published 200 times at once is 
     (a) => a['delivery_id'] ?? (a['deliveries'] as { delivery_id: string }[])[0]?.delivery_id,
   );
   expect(new Set(ids).size).toBe(1);
-  const outcome = await reaches(product, String(ids[0]), 'delivered');
+  const outcome = await reaches(product, ids[0] as string, 'delivered');
   expect(outcome.attempts).toHaveLength(1);
   expect(destination.receiver.effects().filter((e) => e.deliveryId === ids[0])).toHaveLength(1);
 });
