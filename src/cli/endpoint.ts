@@ -5,6 +5,7 @@ import { type Endpoint, findEndpoint, listEndpoints } from '../store/endpoints.t
 import type { Pool } from '../store/pool.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
 import { addEndpointChanges } from './endpoint-change.ts';
+import { addEndpointGoLive } from './endpoint-go-live.ts';
 import { addEndpointStatus } from './endpoint-status.ts';
 import { addEndpointTest } from './endpoint-test.ts';
 import { openDatabase } from './parts.ts';
@@ -17,6 +18,7 @@ export function addEndpoint(program: Command): void {
   const group = program.command('endpoint').description('destinations: URL, secret, retry policy, status');
   addEndpointChanges(group);
   addEndpointStatus(group);
+  addEndpointGoLive(group);
   addEndpointTest(group);
   const list = withCommonOptions(group.command('list'))
     .description('all endpoints, in the order they were made')

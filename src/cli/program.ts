@@ -21,6 +21,7 @@ import { addPublish } from './publish.ts';
 import { addReceive } from './receive.ts';
 import { addRemind } from './remind.ts';
 import { addReschedule } from './reschedule.ts';
+import { addShadow } from './shadow.ts';
 import { addStart } from './start.ts';
 import { addTopology } from './topology.ts';
 
@@ -52,6 +53,7 @@ export function createProgram(): Command {
   addKey(program);
   addConfig(program);
   addCalendarCheck(addCalendar(program));
+  addShadow(program);
   addAudit(program);
   addDoctor(program);
   addReceive(program);

@@ -27,7 +27,7 @@ export interface Reminder {
   readonly createdAt: Date;
 }
 
-interface ReminderRow {
+export interface ReminderRow {
   readonly reminder_id: string;
   readonly delivery_id: string;
   readonly idempotency_key: string;
@@ -52,12 +52,12 @@ interface ReminderRow {
   readonly created_at: Date;
 }
 
-const REMINDER_COLUMNS = `r.reminder_id, r.delivery_id, r.idempotency_key, r.content_sha256, r.endpoint_id,
+export const REMINDER_COLUMNS = `r.reminder_id, r.delivery_id, r.idempotency_key, r.content_sha256, r.endpoint_id,
              r.contract_ref, r.type, r.renewal_date::text, r.notice_period, r.jurisdiction, r.time_zone_given,
              r.time_zone, r.deadline_period, r.deadline_given_at, r.due_at, r.deadline_at, r.late_start, r.due_proof,
              r.revision, d.state, d.attempt, r.created_at`;
 
-function toReminder(row: ReminderRow): Reminder {
+export function toReminder(row: ReminderRow): Reminder {
   return {
     reminderId: row.reminder_id,
     deliveryId: row.delivery_id,
