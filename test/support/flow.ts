@@ -15,8 +15,8 @@ import { until } from './until.ts';
 
 /** Settings under which a flow shows what it does within seconds. */
 export const QUICK: Readonly<Record<string, string>> = {
-  DUEPOST_EGRESS_TIMEOUT_MS: '500',
-  DUEPOST_CLAIM_LEASE_MS: '2500',
+  DUEPOST_EGRESS_TIMEOUT_MS: '2000',
+  DUEPOST_CLAIM_LEASE_MS: '4000',
   DUEPOST_RECONCILER_INTERVAL_MS: '100',
   DUEPOST_RECONCILER_GRACE_MS: '500',
   DUEPOST_FEEDER_INTERVAL_MS: '200',
