@@ -42,7 +42,7 @@ export function findRisk(input: RiskInput): RiskReason | undefined {
 
 /** What the remaining attempts take if each is as slow as it may be. */
 function neededMs({ policy, attempts, timeoutMs }: RiskInput): number {
-  let sumMs = timeoutMs;
+  let sumMs = attempts === 0 ? timeoutMs : 0;
   for (let attempt = Math.max(1, attempts); attempt < policy.maxAttempts; attempt += 1) {
     const waitMs = policy.kind === 'schedule' ? delayBySchedule(policy, attempt) : FLOOR_MS;
     sumMs += timeoutMs + (waitMs ?? 0);

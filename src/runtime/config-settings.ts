@@ -18,6 +18,8 @@ export const FOREIGN_VARIABLES = [
   'DUEPOST_POSTGRES_PORT',
   'DUEPOST_AMQP_PORT',
   'DUEPOST_MANAGEMENT_PORT',
+  'DUEPOST_PROMETHEUS_PORT',
+  'DUEPOST_GRAFANA_PORT',
 ] as const;
 
 /** What a value must look like. */

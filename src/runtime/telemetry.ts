@@ -6,6 +6,7 @@ import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { pause } from './backoff.ts';
 import { version } from './build-info.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
@@ -17,11 +18,12 @@ export interface Telemetry {
   readonly meters: Meters;
   /** Every metric in Prometheus's text format. */
   metricsText(): Promise<string>;
-  /** Sends what is left; never rejects. */
+  /** Sends what is left, within two seconds; never rejects. */
   close(): Promise<void>;
 }
 
 const EXPORT_INTERVAL_MS = 15_000;
+const LONGEST_CLOSE_MS = 2_000;
 const NANOSECONDS = 1e9;
 /** How often the delay of the event loop is measured; what it reads contains this pause. */
 const RESOLUTION_MS = 20;
@@ -53,7 +55,11 @@ export function openTelemetry(config: Config['telemetry'], log: Log): Telemetry 
     },
     async close() {
       eventLoop.disable();
-      await provider.shutdown().catch((error: unknown) => log.fault('telemetry_close_failed', error));
+      const sent = provider
+        .shutdown()
+        .catch((error: unknown) => log.warn('telemetry_not_sent', { error: String(error) }));
+      // A collector that is away must not hold up the end of a process.
+      await Promise.race([sent, pause(LONGEST_CLOSE_MS)]);
     },
   };
 }
