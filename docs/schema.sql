@@ -338,6 +338,7 @@ create table delivery (
   trail_sha256 bytea not null,
   trace_parent text,
   manual_attempts integer not null default 0,
+  unsent_attempts integer not null default 0,
   constraint delivery_attempt CHECK (((attempt >= attempt_base) AND (attempt_base >= 0) AND (cycle >= 1))),
   constraint delivery_claim CHECK (((claim_expires_at IS NOT NULL) = (state = 'in_flight'::text))),
   constraint delivery_dead_reason CHECK (((dead_reason IS NOT NULL) = (state = 'dead_lettered'::text))),
@@ -347,7 +348,8 @@ create table delivery (
   constraint delivery_manual_attempts CHECK ((manual_attempts >= 0)),
   constraint delivery_one_source CHECK ((num_nonnulls(reminder_id, event_id) = 1)),
   constraint delivery_pkey PRIMARY KEY (delivery_id),
-  constraint delivery_state CHECK ((state = ANY (ARRAY['due'::text, 'in_flight'::text, 'held'::text, 'delivered'::text, 'dead_lettered'::text, 'cancelled'::text])))
+  constraint delivery_state CHECK ((state = ANY (ARRAY['due'::text, 'in_flight'::text, 'held'::text, 'delivered'::text, 'dead_lettered'::text, 'cancelled'::text]))),
+  constraint delivery_unsent_attempts CHECK ((unsent_attempts >= 0))
 ) with (fillfactor=60);
 CREATE INDEX delivery_at_risk ON delivery USING btree (deadline_at, delivery_id) WHERE ((at_risk_at IS NOT NULL) AND (due_at IS NOT NULL));
 CREATE INDEX delivery_dead ON delivery USING btree (delivery_id) WHERE (dead_reason IS NOT NULL);
