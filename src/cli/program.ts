@@ -3,6 +3,9 @@ import { Refusal } from '../domain/refusal.ts';
 import { version } from '../runtime/build-info.ts';
 import { ConfigError } from '../runtime/config.ts';
 import { addAudit } from './audit.ts';
+import { addAuditEvidence } from './audit-evidence.ts';
+import { addAuditKeys } from './audit-keys.ts';
+import { addAuditSeal } from './audit-seal.ts';
 import { addCalendar } from './calendar.ts';
 import { addCalendarCheck } from './calendar-check.ts';
 import { CheckFailed } from './check-failed.ts';
@@ -23,6 +26,7 @@ import { addRemind } from './remind.ts';
 import { addReschedule } from './reschedule.ts';
 import { addShadow } from './shadow.ts';
 import { addStart } from './start.ts';
+import { addTop } from './top.ts';
 import { addTopology } from './topology.ts';
 
 const DONE = 0;
@@ -43,6 +47,7 @@ export function createProgram(): Command {
   addDrill(program);
   addDemo(program);
   addMigrate(program);
+  addTop(program);
   addTopology(program);
   addEndpoint(program);
   addReschedule(program);
@@ -54,7 +59,10 @@ export function createProgram(): Command {
   addConfig(program);
   addCalendarCheck(addCalendar(program));
   addShadow(program);
-  addAudit(program);
+  const audit = addAudit(program);
+  addAuditEvidence(audit);
+  addAuditSeal(audit);
+  addAuditKeys(audit);
   addDoctor(program);
   addReceive(program);
   addCommands(program);

@@ -1,0 +1,187 @@
+import { deliveryLeafText, hashContent, operationLeafText } from '../../domain/audit/facts.ts';
+import { growPeaks, hashLeaf, rootOf, rootOfPeaks } from '../../domain/audit/merkle.ts';
+import {
+  hashSeal,
+  monthOfId,
+  type SealPart,
+  type SealStatement,
+  type Signer,
+  sealText,
+} from '../../domain/audit/seal.ts';
+import type { Log } from '../../runtime/log.ts';
+import { withLock } from '../../store/lock.ts';
+import { insertNotice } from '../../store/notices.ts';
+import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
+import {
+  findLastSeal,
+  insertSeal,
+  type StoredLeaf,
+  type StoredSeal,
+  splitHashes,
+  statementOf,
+  takeUnsealed,
+  type Unsealed,
+} from '../../store/seals.ts';
+import { findFacts, findInstant, findOperations } from '../../store/trail.ts';
+
+export interface SealingOptions {
+  readonly pool: Pool;
+  readonly signer: Signer;
+  readonly log: Log;
+  /** Ends the sealing after the seal in hand. */
+  readonly signal?: AbortSignal;
+}
+
+/** Leaves in one seal: what a statement reads and writes at a time. */
+const MAX_LEAVES = 1_000;
+
+/** A leaf to be: whose it is, under which month it stands, and the text that is hashed. */
+interface NewLeaf {
+  readonly waiting: Unsealed;
+  readonly month: string;
+  readonly text: string;
+  readonly contentSha256: string | undefined;
+}
+
+/**
+ * Seals what waits, in seals of at most a thousand leaves; one process at a time.
+ *
+ * @returns the seals that were made, oldest first; undefined: another process is at it
+ */
+export function sealWaiting(options: SealingOptions): Promise<StoredSeal[] | undefined> {
+  return withLock(options.pool, 'duepost.sealing', async () => {
+    const seals: StoredSeal[] = [];
+    while (options.signal?.aborted !== true) {
+      const made = await inTransaction(options.pool, (db) => sealOnce(db, options));
+      if (made === undefined) break;
+      seals.push(made);
+    }
+    return seals;
+  });
+}
+
+async function sealOnce(db: Queryable, { signer, log }: SealingOptions): Promise<StoredSeal | undefined> {
+  const waiting = await takeUnsealed(db, MAX_LEAVES);
+  if (waiting.length === 0) return undefined;
+  const leaves = await readLeaves(db, waiting);
+  for (const lost of waiting.filter((w) => !leaves.some((l) => l.waiting === w))) {
+    // Sealing goes on; the check of the store names it, too.
+    log.error('unsealed_evidence_is_missing', {
+      kind: lost.kind,
+      subject_id: lost.subjectId,
+      cycle: lost.cycle,
+      entry: lost.entry,
+    });
+  }
+  if (leaves.length === 0) return undefined;
+  const { seal, stored } = await compose(db, leaves, signer);
+  await insertSeal(db, seal, stored);
+  await insertNotice(db, {
+    name: 'audit.sealed',
+    body: {
+      seal: statementOf(seal),
+      sha256: seal.sha256.toString('hex'),
+      signature: seal.signature.toString('hex'),
+    },
+  });
+  log.info('sealed', { seal: seal.number, leaves: leaves.length, sha256: seal.sha256.toString('hex') });
+  return seal;
+}
+
+async function readLeaves(db: Queryable, waiting: readonly Unsealed[]): Promise<NewLeaf[]> {
+  const idsOf = (isOperation: boolean): string[] => [
+    ...new Set(waiting.filter((w) => (w.kind === 'operation') === isOperation).map((w) => w.subjectId)),
+  ];
+  const operations = await findOperations(db, idsOf(true));
+  const facts = await findFacts(db, idsOf(false));
+  const leaves: NewLeaf[] = [];
+  for (const item of waiting) {
+    if (item.kind === 'operation') {
+      const operation = operations.get(item.subjectId);
+      if (operation === undefined) continue;
+      const text = operationLeafText(operation);
+      leaves.push({ waiting: item, month: operation.at.slice(0, 7), text, contentSha256: undefined });
+      continue;
+    }
+    const known = facts.get(item.subjectId);
+    const entry = known?.trail.find((e) => e.entry === item.entry);
+    const record = known?.records.find((r) => r.cycle === item.cycle) ?? null;
+    if (known === undefined || entry === undefined || (item.cycle !== undefined && record === null)) continue;
+    const contentSha256 = hashContent(known);
+    const text = deliveryLeafText({
+      kind: item.kind,
+      delivery_id: item.subjectId,
+      trail_length: entry.entry,
+      trail_sha256: entry.sha256,
+      content_sha256: contentSha256,
+      record,
+    });
+    leaves.push({ waiting: item, month: monthOfId(item.subjectId), text, contentSha256 });
+  }
+  return leaves.sort(byPlace);
+}
+
+/** Months stand together, so that a seal can say how many of its leaves a month has. */
+function byPlace(a: NewLeaf, b: NewLeaf): number {
+  return (
+    compare(a.waiting.kind, b.waiting.kind) ||
+    compare(a.month, b.month) ||
+    compare(a.waiting.subjectId, b.waiting.subjectId) ||
+    (a.waiting.entry ?? 0) - (b.waiting.entry ?? 0)
+  );
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b);
+}
+
+async function compose(
+  db: Queryable,
+  leaves: readonly NewLeaf[],
+  signer: Signer,
+): Promise<{ seal: StoredSeal; stored: StoredLeaf[] }> {
+  const last = await findLastSeal(db);
+  const number = (last?.number ?? 0) + 1;
+  const peaksBefore = last === undefined ? [] : splitHashes(last.peaks);
+  const hashes = leaves.map((l) => hashLeaf(l.text));
+  const statement: SealStatement = {
+    type: 'duepost.seal',
+    v: 1,
+    number,
+    sealed_at: await findInstant(db),
+    key_id: signer.keyId,
+    previous_sha256: last?.sha256.toString('hex') ?? null,
+    history_root_sha256: rootOfPeaks(peaksBefore).toString('hex'),
+    leaves: leaves.length,
+    root_sha256: rootOf(hashes).toString('hex'),
+    parts: partsOf(leaves),
+  };
+  const text = sealText(statement);
+  const sha256 = hashSeal(text);
+  return {
+    seal: {
+      number,
+      text,
+      signature: signer.sign(text),
+      sha256,
+      leaves: Buffer.concat(hashes),
+      peaks: Buffer.concat(growPeaks(peaksBefore, number - 1, sha256)),
+    },
+    stored: leaves.map(({ waiting, contentSha256 }, index) => ({
+      ...waiting,
+      sealNumber: number,
+      index,
+      contentSha256,
+    })),
+  };
+}
+
+function partsOf(leaves: readonly NewLeaf[]): SealPart[] {
+  const parts: { kind: SealPart['kind']; month: string; leaves: number }[] = [];
+  for (const { waiting, month } of leaves) {
+    const part = parts.at(-1);
+    if (part?.kind === waiting.kind && part.month === month) part.leaves += 1;
+    else parts.push({ kind: waiting.kind, month, leaves: 1 });
+  }
+  return parts;
+}
