@@ -7,6 +7,9 @@ import { type Progress, startProgress } from './import/progress.ts';
 import { NOBODY, openAnnouncer, openDatabase } from './parts.ts';
 import { formatTable } from './print.ts';
 
+/** Fewer are done before anybody has read it. */
+const WORTH_A_BAR = 1_000;
+
 interface CheckOptions extends CommonOptions {
   readonly apply?: boolean;
   readonly reason?: string;
@@ -35,6 +38,7 @@ export function addCalendarCheck(group: Command): void {
           timeoutMs: config.egress.timeoutMs,
           apply: apply ? { actor, reason } : undefined,
           onProgress: (checked, total) => {
+            if (total < WORTH_A_BAR) return;
             progress ??= startProgress(total, 'reminders');
             progress.update(checked, checked);
           },
