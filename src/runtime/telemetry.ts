@@ -59,7 +59,9 @@ export function openTelemetry(config: Config['telemetry'], log: Log): Telemetry 
         .shutdown()
         .catch((error: unknown) => log.warn('telemetry_not_sent', { error: String(error) }));
       // A collector that is away must not hold up the end of a process.
-      await Promise.race([sent, pause(LONGEST_CLOSE_MS)]);
+      const given = new AbortController();
+      await Promise.race([sent, pause(LONGEST_CLOSE_MS, given.signal)]);
+      given.abort();
     },
   };
 }
