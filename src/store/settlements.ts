@@ -51,6 +51,8 @@ export interface Settled {
 /** Between the last call and the latest instant at which an attempt may start, in milliseconds. */
 const LAST_CALL_MARGIN_MS = 5_000;
 
+// Batches are joined to tables row by row (lateral) and never to each other: the planner takes any batch for ten rows,
+// and a plan that it made while a table was small is kept when the table has grown.
 const SETTLE = `
 with result as (
   select r.delivery_id, r.attempt, r.revision, r.decision, r.outcome, r.endpoint_failed, r.gone, r.handed_back,
@@ -64,38 +66,50 @@ with result as (
          as r (delivery_id, attempt, revision, decision, outcome, endpoint_failed, gone, handed_back,
                dead_reason, delay_ms, started_ago_ms, finished_ago_ms, duration_ms, status, error,
                error_detail, retry_after_seconds, retry_after_clamped, response_excerpt, trail, shadow)
+   order by r.delivery_id
 ), locked as (
-  select d.delivery_id, d.state, d.attempt, d.revision, d.claim_expires_at
-    from delivery d
-   where d.delivery_id = any($1)
-   order by d.delivery_id
-     for no key update
-), fresh as (
-  select r.*, a.kind, a.url,
-         l.state = 'in_flight' and l.attempt = r.attempt as holds,
+  select r.*, d.state, d.latest_attempt, d.latest_revision, d.claim_expires_at, d.endpoint_id, d.kind
+    from result r
+   cross join lateral (
+     select state, attempt as latest_attempt, revision as latest_revision, claim_expires_at, endpoint_id,
+            case when reminder_id is null then 'event' else 'reminder' end as kind
+       from delivery
+      where delivery_id = r.delivery_id
+        for no key update) d
+), judged as (
+  select l.*, a.url,
+         l.state = 'in_flight' and l.latest_attempt = l.attempt as holds,
          -- Decided under a deadline that has moved since: what it gave up for want of time is tried again.
          case
-           when r.decision = 'give_up' and r.dead_reason = 'deadline_passed' and l.revision <> r.revision then 'retry'
-           else r.decision
+           when l.decision = 'give_up' and l.dead_reason = 'deadline_passed' and l.latest_revision <> l.revision
+           then 'retry'
+           else l.decision
          end as verdict,
-         l.state in ('due', 'held', 'in_flight') as alive
-    from result r
-    join locked l on l.delivery_id = r.delivery_id
-    join attempt a on a.delivery_id = r.delivery_id and a.attempt = r.attempt
-   where case
-           -- Nobody knows what became of it: only for a claim that is over, or that its holder gives back.
-           when r.outcome = 'unknown'
-           then l.state = 'in_flight' and l.attempt = r.attempt and (r.handed_back or l.claim_expires_at <= now())
-           else a.outcome is null or (a.outcome = 'unknown' and not a.late)
-         end
+         l.state in ('due', 'held', 'in_flight') as alive,
+         a.url is not null
+           and case
+                 when l.decision = 'lapse'
+                 then l.state = 'in_flight' and l.latest_attempt = l.attempt
+                      and (l.handed_back or l.claim_expires_at <= now())
+                 else a.outcome is null or (a.outcome = 'unknown' and not a.late)
+               end as fresh
+    from locked l
+    left join lateral (
+      select url, outcome, late
+        from attempt
+       where delivery_id = l.delivery_id
+         and attempt = l.attempt
+         and kind = l.kind
+      offset 0) a on true
 ), decided as (
-  select f.*,
+  select j.*,
          case
-           when f.holds then f.verdict
-           when f.alive and f.decision = 'deliver' then 'deliver_late'
+           when not j.fresh then 'repeat'
+           when j.holds then j.verdict
+           when j.alive and j.decision = 'deliver' then 'deliver_late'
            else 'late_result'
          end as event
-    from fresh f
+    from judged j
 ), moved as (
   update delivery d
      set state = case
@@ -123,32 +137,34 @@ with result as (
          trail_length = d.trail_length + 1,
          trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), x.event, $21, x.trail)
     from decided x, endpoint e
-   where d.delivery_id = x.delivery_id
-     and e.endpoint_id = d.endpoint_id
+   where x.event <> 'repeat'
+     and d.delivery_id = x.delivery_id
+     and e.endpoint_id = x.endpoint_id
   returning d.delivery_id, d.attempt as latest_attempt, d.state, d.due_at, d.endpoint_id, d.contract_ref, d.cycle,
             d.attempt_base, d.dead_reason, d.idempotency_key, d.scheduled_at, d.deadline_at, d.revision,
             d.trail_length, d.trail_sha256, coalesce(d.reminder_id, d.event_id) as source_id, x.kind, x.attempt,
-            x.event, x.url, x.trail, x.outcome, x.endpoint_failed, x.gone, x.started_ago_ms, x.shadow
+            x.event, x.holds, x.url, x.trail, x.outcome, x.endpoint_failed, x.gone, x.status, x.error, x.error_detail,
+            x.started_ago_ms, x.finished_ago_ms, x.duration_ms, x.retry_after_seconds, x.retry_after_clamped,
+            x.response_excerpt, x.shadow
 ), closed as (
   update attempt a
-     set outcome = x.outcome,
-         late = not x.holds,
-         status = x.status,
-         error = x.error,
-         detail = x.error_detail,
-         started_at = now() - x.started_ago_ms * interval '1 millisecond',
-         finished_at = now() - coalesce(x.finished_ago_ms, 0) * interval '1 millisecond',
-         duration_ms = x.duration_ms,
-         retry_after_seconds = x.retry_after_seconds,
-         retry_after_clamped = x.retry_after_clamped,
+     set outcome = m.outcome,
+         late = not m.holds,
+         status = m.status,
+         error = m.error,
+         detail = m.error_detail,
+         started_at = now() - m.started_ago_ms * interval '1 millisecond',
+         finished_at = now() - coalesce(m.finished_ago_ms, 0) * interval '1 millisecond',
+         duration_ms = m.duration_ms,
+         retry_after_seconds = m.retry_after_seconds,
+         retry_after_clamped = m.retry_after_clamped,
          next_due_at = case when m.event in ('retry', 'lapse') then m.due_at end,
-         response_excerpt = x.response_excerpt,
-         shadow = x.shadow
-    from decided x
-    join moved m on m.delivery_id = x.delivery_id and m.attempt = x.attempt
-   where a.delivery_id = x.delivery_id
-     and a.attempt = x.attempt
-     and a.kind = x.kind
+         response_excerpt = m.response_excerpt,
+         shadow = m.shadow
+    from moved m
+   where a.delivery_id = m.delivery_id
+     and a.attempt = m.attempt
+     and a.kind = m.kind
 ), told as (
   insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
   select m.kind, m.delivery_id, m.trail_length, now(), m.event, $21, m.trail, m.trail_sha256
@@ -217,16 +233,15 @@ with result as (
     from touched t
    where t.disable
 )
-select r.delivery_id, r.attempt,
-       case when m.delivery_id is null then 'repeat' when m.event in ('deliver_late', 'late_result') then 'late' else 'applied' end as effect,
-       coalesce(m.state, l.state) as state,
-       coalesce(m.latest_attempt, l.attempt) as latest_attempt,
-       1000 * extract(epoch from m.due_at - now())::float8 as remaining_ms,
-       m.contract_ref, m.endpoint_id, coalesce(t.disable, false) as disabled_endpoint
-  from result r
-  join locked l on l.delivery_id = r.delivery_id
-  left join moved m on m.delivery_id = r.delivery_id and m.attempt = r.attempt
-  left join touched t on t.endpoint_id = m.endpoint_id`;
+select m.delivery_id, m.attempt, case when m.event in ('deliver_late', 'late_result') then 'late' else 'applied' end as effect,
+       m.state, m.latest_attempt, 1000 * extract(epoch from m.due_at - now())::float8 as remaining_ms,
+       m.contract_ref, m.endpoint_id, t.endpoint_id is not null as disabled_endpoint
+  from moved m
+  left join (select endpoint_id from touched where disable) t on t.endpoint_id = m.endpoint_id
+union all
+select x.delivery_id, x.attempt, x.event, x.state, x.latest_attempt, null, null, x.endpoint_id, false
+  from decided x
+ where x.event = 'repeat'`;
 
 interface Row {
   readonly delivery_id: string;
