@@ -10,6 +10,7 @@ import { killPoint } from '../runtime/kill-point.ts';
 import type { Claim } from '../store/claims.ts';
 import type { CallTarget } from './endpoint-cache.ts';
 import type { Result } from './settle.ts';
+import { handBack } from './unknown-outcome.ts';
 
 /** A claim in hand, with the moment at which it was asked for, by the process's monotonic clock. */
 export interface HeldClaim {
@@ -32,6 +33,10 @@ export interface AttemptOptions {
 /** What must be left of the lease when a call ends, to settle it. */
 const SETTLE_RESERVE_MS = 1_000;
 const SHORTEST_CALL_MS = 50;
+/** Answers of the way out that speak of this machine and of its limits, not of the receiver. */
+const OUR_OWN_FAULTS: readonly (string | undefined)[] = ['local_failure', 'connection_limit'];
+/** How long a delivery rests that this machine could not send. */
+const OWN_FAULT_DELAY_MS = 5_000;
 
 /**
  * Makes the call that a claim gives the right to, and decides what follows.
@@ -68,7 +73,15 @@ export async function attemptDelivery(
   killPoint('call.answered');
   const finishedAtMs = performance.now();
   if (answer.status === undefined && answer.error === 'aborted') {
-    return { ...handBack(claim, { why: 'the worker stopped', answer }), startedAtMs, finishedAtMs };
+    return {
+      ...handBack(claim, { why: 'the worker stopped', sent: answer.sent }),
+      startedAtMs,
+      finishedAtMs,
+    };
+  }
+  if (!answer.sent && OUR_OWN_FAULTS.includes(answer.error)) {
+    const why = answer.detail ?? 'this machine could not send it';
+    return { ...handBack(claim, { why, delayMs: OWN_FAULT_DELAY_MS }), startedAtMs, finishedAtMs };
   }
   const decision = decide(claim, {
     policy: target.policy,
@@ -181,37 +194,6 @@ function decide(
       retryAfterClamped: next.retryAfterClamped,
     },
     told: { state: 'due', delay_ms: next.delayMs, last_call: next.lastCall, reason: next.reason },
-  };
-}
-
-/**
- * The claim's holder gives it back: whether anything was processed is not known, and the endpoint is not to blame.
- *
- * @param delayMs  until the next attempt; at once if undefined
- */
-export function handBack(
-  claim: Claim,
-  { why, answer, delayMs = 0 }: { readonly why: string; readonly answer?: Answer; readonly delayMs?: number },
-): Result {
-  return {
-    deliveryId: claim.deliveryId,
-    attempt: claim.attempt,
-    revision: claim.revision,
-    decision: 'lapse',
-    outcome: 'unknown',
-    endpointFailed: false,
-    gone: false,
-    handedBack: true,
-    delayMs,
-    retryAfterClamped: false,
-    error: answer?.sent ? 'aborted' : 'not_sent',
-    errorDetail: why,
-    trail: JSON.stringify({
-      attempt: claim.attempt,
-      cycle: claim.cycle,
-      sent: answer?.sent ?? false,
-      reason: why,
-    }),
   };
 }
 

@@ -1,22 +1,23 @@
 import type { Incoming } from '../broker/incoming.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import { setAside } from '../broker/set-aside.ts';
-import { policyInUse } from '../domain/policy.ts';
 import { parseWakeUp, type WakeUp } from '../domain/wakeup.ts';
 import { pause, retryWithBackoff } from '../runtime/backoff.ts';
 import { createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
-import { claimDeliveries, type Verdict } from '../store/claims.ts';
+import { type Claim, claimDeliveries, type Verdict } from '../store/claims.ts';
 import { moveDeliveries } from '../store/moves.ts';
 import { isTransient, type Queryable } from '../store/pool.ts';
 import type { Settled } from '../store/settlements.ts';
 import type { Announcer } from './announce.ts';
-import { type AttemptOptions, attemptDelivery, type HeldClaim, handBack } from './attempt.ts';
-import type { EndpointCache } from './endpoint-cache.ts';
+import { type AttemptOptions, attemptDelivery, type HeldClaim } from './attempt.ts';
+import { createClockWatch } from './clock-watch.ts';
+import type { CallTarget, EndpointCache } from './endpoint-cache.ts';
 import type { DeliveryMeter } from './measure-deliveries.ts';
 import type { Result, Settler } from './settle.ts';
 import { createSlots } from './slots.ts';
+import { handBack, isLastAttempt, lapse } from './unknown-outcome.ts';
 
 /** Takes wake-ups: claim, call, settle; whoever consumes them acknowledges when `handle` resolves. */
 export interface Deliverer {
@@ -59,7 +60,9 @@ type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { db, log, announcer, settler, signal, stopping, meter } = options;
   const slots = createSlots();
-  const inHand = new Set<string>();
+  /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
+  const inHand = new Map<string, number>();
+  const clock = createClockWatch(log);
   stopping.addEventListener('abort', () => slots.wakeAll(), { once: true });
 
   const claims = createBatcher<WakeUp, Asked>({
@@ -78,9 +81,11 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   });
 
   async function askFor(wakeUps: readonly WakeUp[]): Promise<Map<string, Verdict>> {
+    let askedAtMs = 0;
     const verdicts = await retryWithBackoff(
-      () =>
-        claimDeliveries(db, {
+      () => {
+        askedAtMs = performance.now();
+        return claimDeliveries(db, {
           wakeUps,
           leaseMs: options.leaseMs,
           timeoutMs: options.timeoutMs,
@@ -88,7 +93,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           maxPerEndpoint: options.maxPerEndpoint,
           inHand,
           inFlight: slots.inFlight,
-        }),
+        });
+      },
       {
         isTransient,
         signal,
@@ -98,10 +104,13 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
             : log.info('claim_resumed', { failures: episode.failures }),
       },
     );
+    const tookMs = performance.now() - askedAtMs;
     for (const verdict of verdicts.values()) {
       if (verdict.verdict !== 'claimed') continue;
-      slots.take(verdict.claim.endpointId);
-      inHand.add(verdict.claim.deliveryId);
+      const { deliveryId, endpointId, attempt, hostClockOffsetMs } = verdict.claim;
+      slots.take(endpointId);
+      inHand.set(deliveryId, attempt);
+      clock.see(hostClockOffsetMs, tookMs);
     }
     return verdicts;
   }
@@ -127,7 +136,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           break;
         }
         case 'lapsed':
-          await settle(await lapse(wakeUp, verdict));
+          await settle(await lapseOf(wakeUp.deliveryId, verdict));
           current = { ...wakeUp, attempt: verdict.attempt + 1 };
           break;
         case 'missed':
@@ -163,28 +172,44 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   async function attempt(held: HeldClaim): Promise<void> {
     const { claim } = held;
     killPoint('claim.committed');
+    let result: Result;
     try {
-      let result: Result;
-      try {
-        result = await call(held);
-      } finally {
-        slots.free(claim.endpointId);
-      }
-      await settle(result, held);
+      result = await call(held);
     } finally {
-      inHand.delete(claim.deliveryId);
+      slots.free(claim.endpointId);
     }
+    try {
+      await settle(result, held);
+      letGo(claim);
+    } catch (error) {
+      // It was called: given up as lost it would be called again at once, without end. Its claim is left to expire.
+      setTimeout(() => letGo(claim), options.leaseMs).unref();
+      throw error;
+    }
+  }
+
+  /** A later attempt of the same delivery may be in hand by now: it stays. */
+  function letGo({ deliveryId, attempt: number }: Claim): void {
+    if (inHand.get(deliveryId) === number) inHand.delete(deliveryId);
   }
 
   /** A fault of ours (a secret that cannot be opened, say) hurts this delivery alone and is not the endpoint's. */
   async function call(held: HeldClaim): Promise<Result> {
     const { claim } = held;
+    let target: CallTarget | undefined;
     try {
-      const target = await options.endpoints.find(claim.endpointId, claim.endpointRevision);
+      target = await options.endpoints.find(claim.endpointId, claim.endpointRevision);
       return await attemptDelivery(held, target, options);
     } catch (error) {
       log.fault('attempt_failed', error, { delivery_id: claim.deliveryId, endpoint_id: claim.endpointId });
-      return handBack(claim, { why: 'a fault of duepost', delayMs: FAULT_DELAY_MS });
+      const of = { kind: claim.kind, hasDeadline: claim.marginMs !== undefined };
+      return handBack(claim, {
+        why: 'a fault of duepost',
+        // With the endpoint at hand it may have gone as far as the call: such an attempt counts.
+        sent: target !== undefined,
+        delayMs: FAULT_DELAY_MS,
+        isLast: isLastAttempt(claim.attempt - claim.attemptBase, target?.policy, of),
+      });
     }
   }
 
@@ -200,31 +225,15 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     if (settled.disabledEndpoint) options.onEndpointDisabled(settled.endpointId);
   }
 
-  /** Ends the claim of somebody who never came back: nobody knows whether the endpoint has processed the attempt. */
-  async function lapse(wakeUp: WakeUp, verdict: Extract<Verdict, { verdict: 'lapsed' }>): Promise<Result> {
-    const reason = verdict.ours ? 'the answer to the claim was lost' : 'the claim expired without a result';
-    // An endpoint that cannot be read must not keep its claims from ending.
+  /** An endpoint that cannot be read must not keep its claims from ending. */
+  async function lapseOf(
+    deliveryId: string,
+    verdict: Extract<Verdict, { verdict: 'lapsed' }>,
+  ): Promise<Result> {
     const target = await options.endpoints
       .find(verdict.endpointId, verdict.endpointRevision)
       .catch(() => undefined);
-    const { maxAttempts } = policyInUse(target?.policy, verdict);
-    // A claim whose answer was lost was never called: it takes nothing from the budget's end.
-    const isExhausted = !verdict.ours && verdict.attemptOfCycle >= maxAttempts;
-    return {
-      deliveryId: wakeUp.deliveryId,
-      attempt: verdict.attempt,
-      revision: 0,
-      ...(isExhausted
-        ? { decision: 'give_up' as const, deadReason: 'attempts_exhausted' as const }
-        : { decision: 'lapse' as const, delayMs: 0 }),
-      outcome: 'unknown',
-      endpointFailed: false,
-      gone: false,
-      handedBack: verdict.ours,
-      retryAfterClamped: false,
-      error: verdict.ours ? 'not_sent' : 'claim_expired',
-      trail: JSON.stringify({ attempt: verdict.attempt, reason }),
-    };
+    return lapse(deliveryId, verdict, target?.policy);
   }
 
   function report(result: Result, settled: Settled): void {

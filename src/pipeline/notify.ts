@@ -1,5 +1,6 @@
 import type { Publisher } from '../broker/publisher.ts';
 import type { Names } from '../broker/topology.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import { withLock } from '../store/lock.ts';
 import { deleteNotices, listNotices, type Notice } from '../store/notices.ts';
 import type { Pool } from '../store/pool.ts';
@@ -27,6 +28,7 @@ async function notifyPages({ pool, publisher, names }: NotifyOptions): Promise<n
     const notices = await listNotices(pool, PAGE);
     if (notices.length === 0) return published;
     await Promise.all(notices.map((notice) => publishNotice(notice)));
+    killPoint('notify.confirmed');
     await deleteNotices(
       pool,
       notices.map((n) => n.noticeId),

@@ -1,6 +1,7 @@
 import type { Publisher } from '../broker/publisher.ts';
 import { Refusal } from '../domain/refusal.ts';
 import { pause } from '../runtime/backoff.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import {
   countDeadLetters,
   type DeadLetterFilter,
@@ -61,6 +62,8 @@ const PAGE = 500;
 /** Wake-ups that may wait for a worker before the next page. */
 const ENOUGH_WAITING = 2_000;
 const BUSY_PAUSE_MS = 200;
+/** With the size of a page, the rate at which a replay goes on whatever else there is to do. */
+const LONGEST_WAIT_MS = 5_000;
 
 export function createDeliveryOperator(options: DeliveryOperatorOptions): DeliveryOperator {
   const { pool, publisher, announcer, deliveriesQueue, timeoutMs } = options;
@@ -111,22 +114,32 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
         trail: trailOf(by, group.withoutDeadline ? { without_deadline: true } : {}),
         timeoutMs,
       });
+      killPoint('replay.committed');
       announcer.announce(moved.filter((m) => m.state === 'due').map(toAnnouncement));
       count += moved.length;
     }
     return count;
   }
 
-  /** A replay is no stampede: each page waits until the one before is at the broker, and most of it done. */
+  /**
+   * A replay is no stampede: each page waits until the one before is at the broker, and until the workers have room; but
+   * not for ever, for they may be down, or busy with other things for hours.
+   */
   async function waitForRoom(signal: AbortSignal): Promise<void> {
     await announcer.drain();
-    // Without a broker nothing piles up there; what is due waits in the database.
-    const countWaiting = (): Promise<number> =>
-      publisher.countReady(deliveriesQueue).then(
-        (n) => n ?? 0,
-        () => 0,
-      );
-    while (!signal.aborted && (await countWaiting()) > ENOUGH_WAITING) await pause(BUSY_PAUSE_MS, signal);
+    for (let waitedMs = 0; waitedMs < LONGEST_WAIT_MS; waitedMs += BUSY_PAUSE_MS) {
+      if (signal.aborted || (await countWaiting()) <= ENOUGH_WAITING) return;
+      await pause(BUSY_PAUSE_MS, signal);
+    }
+  }
+
+  /** Without a broker nothing piles up there: what is due waits in the database. */
+  async function countWaiting(): Promise<number> {
+    try {
+      return (await publisher.countReady(deliveriesQueue)) ?? 0;
+    } catch {
+      return 0;
+    }
   }
 
   return {

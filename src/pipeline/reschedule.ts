@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Calendars, Due } from '../domain/calendar/calendars.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
+import { killPoint } from '../runtime/kill-point.ts';
 import { moveDeliveries } from '../store/moves.ts';
 import { inTransaction, type Pool, type Queryable } from '../store/pool.ts';
 import { findReminder, listOpenReminders, listReminders, type Reminder } from '../store/reminders.ts';
@@ -70,6 +71,7 @@ export function createRescheduler(options: ReschedulerOptions): Rescheduler {
       const { result, moved } = await underLock(request.reference, (db, reminder) =>
         reschedule(db, { reminder, request, options }),
       );
+      killPoint('reschedule.committed');
       // A wake-up for the old time finds that it is too early, or too late to matter; this one is for the new.
       if (moved?.state === 'due') {
         const { deliveryId } = result.reminder;
@@ -174,6 +176,7 @@ async function reschedule(
     actor: request.actor,
     timeoutMs: options.timeoutMs,
   });
+  killPoint('reschedule.written');
   return { result: { applied, reminder: await reload(db, reminder.reminderId) }, moved };
 }
 

@@ -9,6 +9,7 @@ import { createSecretBox } from '../pipeline/secrets.ts';
 import { createSettler } from '../pipeline/settle.ts';
 import { recordInsteadOfSending } from '../pipeline/shadow.ts';
 import type { Config } from '../runtime/config.ts';
+import { findIgnoredVariables } from '../runtime/ignored-variables.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
@@ -99,6 +100,13 @@ export function startWorker(config: Config, log: Log, { meters, readiness }: Sha
     readiness.add('worker', () =>
       consumer.isAttached() ? undefined : `takes nothing from ${names.deliveries}`,
     );
+    const ignored = findIgnoredVariables();
+    if (ignored.length > 0) {
+      log.warn('variables_ignored', {
+        variables: ignored,
+        note: 'endpoints are called without a proxy, and their certificates are verified',
+      });
+    }
     log.info('worker_started', { holder, queue: names.deliveries, egress_client: config.egress.client });
   });
 }

@@ -21,6 +21,14 @@ export const KILL_POINTS = [
   /** A page was published, the watermark has not moved. */
   'feed.confirmed',
   'reconcile.confirmed',
+  /** Notices were published, they are still there to be published. */
+  'notify.confirmed',
+  /** New timing is written, nothing is committed. */
+  'reschedule.written',
+  /** New timing is there, nobody was told. */
+  'reschedule.committed',
+  /** A new cycle has begun, nobody was told. */
+  'replay.committed',
 ] as const;
 
 export type KillPoint = (typeof KILL_POINTS)[number];

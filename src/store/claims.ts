@@ -8,8 +8,8 @@ export interface ClaimRequest {
   /** Whoever holds the claims: unique per process. */
   readonly holder: string;
   readonly maxPerEndpoint: number;
-  /** Deliveries whose claims this holder knows that it holds. */
-  readonly inHand: ReadonlySet<string>;
+  /** Deliveries whose claims this holder knows that it holds, or held when it called. */
+  readonly inHand: Pick<ReadonlySet<string>, 'has'>;
   /** Calls in flight by endpoint id at this holder. */
   readonly inFlight: ReadonlyMap<string, number>;
 }
@@ -19,7 +19,10 @@ export interface Claim {
   readonly deliveryId: string;
   readonly kind: 'reminder' | 'event';
   readonly attempt: number;
-  /** Attempts up to here do not count against the policy: those of earlier cycles, and as many as people asked for. */
+  /**
+   * Attempts up to here do not count against the policy: those of earlier cycles, as many as people asked for, and as many
+   * as were handed back without a call.
+   */
   readonly attemptBase: number;
   readonly cycle: number;
   readonly revision: number;
@@ -85,7 +88,7 @@ with wake as (
 ), asked as (
   select d.delivery_id, d.state, d.attempt, w.attempt as asked, d.due_at, d.claim_expires_at, d.deadline_at,
          d.endpoint_id, d.revision, e.revision as endpoint_revision, e.url, d.reminder_id,
-         d.attempt_base + d.manual_attempts as attempt_base,
+         d.attempt_base + d.manual_attempts + d.unsent_attempts as attempt_base,
          d.claimed_by = $8 as ours,
          e.consecutive_failures >= 10 as failing,
          case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end as most,
@@ -132,8 +135,8 @@ with wake as (
          claimed_by = $8
     from winner w
    where d.delivery_id = w.delivery_id
-  returning d.delivery_id, d.reminder_id, d.event_id, d.attempt, d.attempt_base + d.manual_attempts as attempt_base,
-            d.cycle, d.revision, d.idempotency_key, d.contract_ref, d.endpoint_id
+  returning d.delivery_id, d.reminder_id, d.event_id, d.attempt,
+            d.attempt_base + d.manual_attempts + d.unsent_attempts as attempt_base, d.cycle, d.revision, d.idempotency_key, d.contract_ref, d.endpoint_id
 ), opened as (
   insert into attempt (kind, delivery_id, attempt, cycle, claimed_at, claimed_by, url)
   select case when c.reminder_id is null then 'event' else 'reminder' end,
@@ -226,7 +229,7 @@ export async function claimDeliveries(db: Queryable, request: ClaimRequest): Pro
   return new Map(result.rows.map((row) => [row.delivery_id, toVerdict(row, request.inHand)]));
 }
 
-function toVerdict(row: Row, inHand: ReadonlySet<string>): Verdict {
+function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
   switch (row.verdict) {
     case 'claimed':
       return { verdict: 'claimed', claim: toClaim(row) };

@@ -16,10 +16,13 @@ export async function withLock<T>(pool: Pool, name: string, work: () => Promise<
   };
   client.on('error', onError);
   try {
-    const taken = await client.query<{ locked: boolean }>(
-      'select pg_try_advisory_lock(hashtext($1)) as locked',
-      [name],
-    );
+    const taken = await client
+      .query<{ locked: boolean }>('select pg_try_advisory_lock(hashtext($1)) as locked', [name])
+      .catch((error: Error) => {
+        // It may hold the lock all the same: handed back to the pool, it would hold it for as long as it is used.
+        doubt = error;
+        throw error;
+      });
     if (taken.rows[0]?.locked !== true) return undefined;
     try {
       return await work();

@@ -52,6 +52,7 @@ with locked as (
          cycle = d.cycle + case when $3 in ('replay', 'replay_held') then 1 else 0 end,
          attempt_base = case when $3 in ('replay', 'replay_held') then d.attempt else d.attempt_base end,
          manual_attempts = case when $3 in ('replay', 'replay_held') then 0 else d.manual_attempts end,
+         unsent_attempts = case when $3 in ('replay', 'replay_held') then 0 else d.unsent_attempts end,
          deadline_at = case when $7 then null else d.deadline_at end,
          at_risk_at = case when $3 in ('replay', 'replay_held') then null else d.at_risk_at end,
          trail_length = d.trail_length + 1,

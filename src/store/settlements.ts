@@ -1,4 +1,5 @@
 import type { DeadReason, Outcome } from '../domain/outcome.ts';
+import { LAST_CALL_MARGIN_MS } from '../domain/retry.ts';
 import type { Queryable } from './pool.ts';
 
 /** What an attempt ended in, and what was decided about its delivery. */
@@ -47,9 +48,6 @@ export interface Settled {
   readonly endpointId: string;
   readonly disabledEndpoint: boolean;
 }
-
-/** Between the last call and the latest instant at which an attempt may start, in milliseconds. */
-const LAST_CALL_MARGIN_MS = 5_000;
 
 // Batches are joined to tables row by row (lateral) and never to each other: the planner takes any batch for ten rows,
 // and a plan that it made while a table was small is kept when the table has grown.
@@ -132,6 +130,8 @@ with result as (
          end,
          ended_at = case when x.event in ('deliver', 'deliver_late', 'give_up') then now() else d.ended_at end,
          dead_reason = case when x.event = 'give_up' then x.dead_reason when x.event = 'late_result' then d.dead_reason end,
+         -- What nobody was sent takes nothing from the attempts that the policy gives.
+         unsent_attempts = d.unsent_attempts + case when x.handed_back and x.error = 'not_sent' then 1 else 0 end,
          claim_expires_at = case when x.event = 'late_result' then d.claim_expires_at end,
          claimed_by = case when x.event = 'late_result' then d.claimed_by end,
          trail_length = d.trail_length + 1,
