@@ -1,4 +1,4 @@
-import { judgeTarget, type TargetFault, type TargetRules } from '../domain/target.ts';
+import { judgeTarget, type TargetFault } from '../domain/target.ts';
 import type { Log } from '../runtime/log.ts';
 import { createAddressGuard } from './address-guard.ts';
 import { createOpenLine } from './connect.ts';
@@ -7,6 +7,7 @@ import { Exchange, type Request, type Target } from './exchange.ts';
 import { createGate, type Gate } from './gate.ts';
 import { createNodeFetchClient } from './node-fetch-client.ts';
 import type { Answer, Call, Send } from './send.ts';
+import { createTargetRules } from './target-rules.ts';
 import { createUndiciClient } from './undici-client.ts';
 
 export interface EgressConfig {
@@ -28,14 +29,6 @@ const DEFAULT_MAX_SOCKETS = 64;
 
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t -~]*$/;
-
-/** The rules for URLs of endpoints under a configuration. */
-export function createTargetRules({
-  allow,
-  allowHttp,
-}: Pick<EgressConfig, 'allow' | 'allowHttp'>): TargetRules {
-  return { allowHttp, isAllowedAddress: createAddressGuard(allow).isAllowed };
-}
 
 /** Opens the way out to customers' endpoints; proxies named by the environment are not used. */
 export function openEgress(config: EgressConfig, log?: Pick<Log, 'info'>): Egress {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { hostname } from 'node:os';
 import { connectPublisher, type Publisher } from '../broker/publisher.ts';
 import { type Calendars, createCalendars } from '../domain/calendar/calendars.ts';
-import { createTargetRules } from '../egress/open.ts';
+import { createTargetRules } from '../egress/target-rules.ts';
 import { type Announcer, createAnnouncer } from '../pipeline/announce.ts';
 import { createEndpointOperator, type EndpointOperator } from '../pipeline/operate-endpoints.ts';
 import { createRescheduler, type Rescheduler } from '../pipeline/reschedule.ts';
