@@ -1,17 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
-import type { Calendars } from '../domain/calendar/calendars.ts';
+import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../domain/refusal.ts';
-import type { EventAcceptor } from '../pipeline/accept-events.ts';
-import type { ReminderAcceptor } from '../pipeline/accept-reminders.ts';
-import type { DeliveryOperator } from '../pipeline/operate-deliveries.ts';
-import type { EndpointOperator } from '../pipeline/operate-endpoints.ts';
-import type { Rescheduler } from '../pipeline/reschedule.ts';
-import type { Scope } from '../store/keys.ts';
-import type { Queryable } from '../store/pool.ts';
 import { REFUSED } from './answers.ts';
-import { createAuthenticator, type Principal, requireScope } from './auth.ts';
+import { createAuthenticator, requireScope } from './auth.ts';
+import type { Api } from './parts.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { NO_QUERY } from './read.ts';
 import { REQUEST_SCHEMAS } from './requests.ts';
@@ -22,44 +14,6 @@ import { addDeliveryRoutes } from './routes/deliveries.ts';
 import { addEndpointRoutes } from './routes/endpoints.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addReminderRoutes } from './routes/reminders.ts';
-
-/** What the API works with. */
-export interface Api {
-  readonly db: Queryable;
-  readonly events: EventAcceptor;
-  readonly reminders: ReminderAcceptor;
-  readonly rescheduler: Rescheduler;
-  readonly endpoints: EndpointOperator;
-  readonly deliveries: DeliveryOperator;
-  readonly calendars: Calendars;
-  readonly maxPayloadBytes: number;
-  /** Of a whole request; a batch may have `maxBatchBytes`. */
-  readonly maxBodyBytes: number;
-  readonly maxBatchBytes: number;
-  /** 0: no limit. */
-  readonly rateLimitPerMinute: number;
-  /** Ends what takes long when the process stops. */
-  readonly signal: AbortSignal;
-}
-
-export type ApiServer = FastifyInstance<
-  RawServerDefault,
-  IncomingMessage,
-  ServerResponse,
-  FastifyBaseLogger,
-  TypeBoxTypeProvider
->;
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Whoever asks; set before any handler of the API. */
-    principal: Principal;
-  }
-  interface FastifyContextConfig {
-    /** Any of these lets a key in. */
-    readonly scopes?: readonly Scope[];
-  }
-}
 
 /** Adds `/v1`: every call behind a key with the right scope, each key within its rate. */
 export async function addApi(app: FastifyInstance, api: Api): Promise<void> {

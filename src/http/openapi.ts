@@ -30,7 +30,8 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
         { name: 'operation', description: 'The process itself' },
       ],
     },
-    refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `Schema${i}`) },
+    // Every schema that is shared has a name.
+    refResolver: { buildLocalReference: (json) => json['$id'] as string },
   });
 }
 

@@ -3,8 +3,9 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { SCHEMAS } from './answers.ts';
-import { type Api, addApi } from './api.ts';
+import { addApi } from './api.ts';
 import { addDocument, addDocumentRoute } from './openapi.ts';
+import type { Api } from './parts.ts';
 import { createProblem, PROBLEM_TYPE, type Problem, toProblem } from './problems.ts';
 import { addJsonParser, compileValidator } from './read.ts';
 import { addOperationRoutes, type OperationOptions } from './routes/operation.ts';
@@ -30,11 +31,13 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
 /** Of names and ids in paths. */
 const MAX_PARAMETER_LENGTH = 200;
+const OUTAGE_QUIET_MS = 10_000;
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /** Serves health and metrics, and the API where there is one. */
 export async function startHttpServer(options: HttpOptions): Promise<HttpServer> {
   const { log, http, api } = options;
+  let quietUntilMs = 0;
   const app = Fastify({
     ...(api === undefined ? {} : { bodyLimit: api.maxBodyBytes }),
     requestTimeout: REQUEST_TIMEOUT_MS,
@@ -52,6 +55,7 @@ export async function startHttpServer(options: HttpOptions): Promise<HttpServer>
   addJsonParser(app);
   for (const schema of SCHEMAS) app.addSchema(schema);
   const methods = noteMethods(app);
+  const close = closeWhenQuiet(app);
   await addDocument(app);
 
   app.setErrorHandler(answerError);
@@ -69,11 +73,20 @@ export async function startHttpServer(options: HttpOptions): Promise<HttpServer>
   const host = http.host.includes(':') ? `[${http.host}]` : http.host;
   const url = `http://${host}:${port}`;
   log.info('http_listening', { port, url, api: api !== undefined });
-  return { url, port, close: () => app.close() };
+  return { url, port, close };
+
+  /** An outage fails every request: one line in a while says it all. */
+  function isWorthALine({ code }: Problem): boolean {
+    if (code !== 'unavailable') return true;
+    const nowMs = performance.now();
+    if (nowMs < quietUntilMs) return false;
+    quietUntilMs = nowMs + OUTAGE_QUIET_MS;
+    return true;
+  }
 
   function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const problem = toProblem(error);
-    if (problem.status >= 500) {
+    if (problem.status >= 500 && isWorthALine(problem)) {
       log.fault('http_fault', error, { method: request.method, route: request.routeOptions?.url });
     }
     sendProblem(reply, problem);
@@ -104,6 +117,26 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
   );
 }
 
+/** Ends connections as soon as no request is in hand: clients keep theirs open for the next one, which must not come. */
+function closeWhenQuiet(app: FastifyInstance): () => Promise<void> {
+  let inHand = 0;
+  let isClosing = false;
+  app.addHook('onRequest', (_request, reply, done) => {
+    inHand += 1;
+    reply.raw.once('close', () => {
+      inHand -= 1;
+      if (isClosing && inHand === 0) app.server.closeAllConnections();
+    });
+    done();
+  });
+  return async () => {
+    isClosing = true;
+    const closed = app.close();
+    if (inHand === 0) app.server.closeAllConnections();
+    await closed;
+  };
+}
+
 /** The methods of every path, as routes are added. */
 function noteMethods(app: FastifyInstance): Map<string, Set<string>> {
   const methods = new Map<string, Set<string>>();
@@ -117,7 +150,7 @@ function noteMethods(app: FastifyInstance): Map<string, Set<string>> {
 
 /** A path that exists answers 405 to what it does not take, and says what it does. */
 function refuseOtherMethods(app: FastifyInstance, methods: ReadonlyMap<string, ReadonlySet<string>>): void {
-  for (const [url, known] of [...methods]) {
+  for (const [url, known] of methods) {
     const allowed = [...known].sort().join(', ');
     const others = METHODS.filter((method) => !known.has(method));
     if (others.length === 0) continue;

@@ -37,7 +37,12 @@ export function eventView(event: EventResult): Record<string, unknown> {
     event_id: event.eventId,
     type: event.type,
     duplicate: event.duplicate,
-    deliveries: event.deliveries,
+    // As the database gives it back, its members are in another order.
+    deliveries: event.deliveries.map(({ delivery_id, endpoint_id, state }) => ({
+      delivery_id,
+      endpoint_id,
+      state,
+    })),
   };
 }
 

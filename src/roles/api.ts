@@ -1,5 +1,5 @@
 import { namesOf } from '../broker/topology.ts';
-import type { Api } from '../http/api.ts';
+import type { Api } from '../http/parts.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { createEventAcceptor } from '../pipeline/accept-events.ts';
 import { createReminderAcceptor } from '../pipeline/accept-reminders.ts';

@@ -7,7 +7,8 @@ import type { Stop } from '../../src/runtime/scope.ts';
 import type { Scope } from '../../src/store/keys.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 
-type Json = Record<string, any>;
+/** What a program finds in JSON: anything. */
+type Json = ReturnType<typeof JSON.parse>;
 
 export interface Answer {
   readonly status: number;
@@ -119,7 +120,7 @@ function createJudge(document: Json): (method: string, path: string, answer: Ans
   };
 }
 
-export function findOperation(document: Json, method: string, path: string): Json | undefined {
+export function findOperation(document: Json, method: string, path: string): Json {
   const segments = (path.split('?', 1)[0] ?? '').split('/');
   const templates = Object.keys(document['paths'])
     .filter((template) => {
@@ -134,7 +135,7 @@ export function findOperation(document: Json, method: string, path: string): Jso
 }
 
 /** Documented answers are open; in tests a member that is not documented is a mistake. */
-function closed(schema: any): any {
+function closed(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
   const inner = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));

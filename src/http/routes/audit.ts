@@ -3,8 +3,8 @@ import { ContractRef } from '../../domain/requests/schemas.ts';
 import { auditView } from '../../pipeline/views.ts';
 import { listAuditRecords } from '../../store/audit.ts';
 import { AuditRecord, pageOf } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
 import { readPage } from '../page.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS } from '../read.ts';
 
 export function addAuditRoutes(app: ApiServer, api: Api): void {

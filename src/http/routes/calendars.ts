@@ -3,7 +3,7 @@ import { refuseField } from '../../domain/refusal.ts';
 import { ExplainBody } from '../../domain/requests/operations.ts';
 import { readBody, readInstant } from '../../pipeline/read-requests.ts';
 import { answer, Calendar, Explanation } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { body } from '../requests.ts';
 
 export function addCalendarRoutes(app: ApiServer, api: Api): void {

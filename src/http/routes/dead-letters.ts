@@ -5,9 +5,9 @@ import { readBody, readInstant } from '../../pipeline/read-requests.ts';
 import { deadLetterView } from '../../pipeline/views.ts';
 import { type DeadLetterFilter, listDeadLetters } from '../../store/dead-letters.ts';
 import { answer, DeadLetter, pageOf, Replay } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
 import { findEndpointId } from '../endpoint-reference.ts';
 import { readPage } from '../page.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS } from '../read.ts';
 import { body } from '../requests.ts';
 

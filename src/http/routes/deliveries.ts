@@ -9,9 +9,9 @@ import { attemptView, deliveryView } from '../../pipeline/views.ts';
 import { listDeliveries } from '../../store/deliveries.ts';
 import { findDelivery } from '../../store/find-delivery.ts';
 import { answer, Delivery, DeliveryWithAttempts, pageOf } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
 import { findEndpointId } from '../endpoint-reference.ts';
 import { readPage } from '../page.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readOptionalBody } from '../read.ts';
 import { body, ID_IN_PATH } from '../requests.ts';
 

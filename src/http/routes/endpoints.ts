@@ -8,8 +8,8 @@ import { readBody } from '../../pipeline/read-requests.ts';
 import { endpointView, eventView } from '../../pipeline/views.ts';
 import { findEndpoint, listEndpoints } from '../../store/endpoints.ts';
 import { answer, Endpoint, EndpointWithSecret, Event, pageOf } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
 import { readPage } from '../page.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readIdempotencyKey, readOptionalBody } from '../read.ts';
 import { body, ENDPOINT_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
 

@@ -7,7 +7,7 @@ import { eventView } from '../../pipeline/views.ts';
 import { listDeliveryStates } from '../../store/deliveries.ts';
 import { findEvent } from '../../store/events.ts';
 import { answer, Event, Problem, refTo, StoredEvent } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { toProblem } from '../problems.ts';
 import { readIdempotencyKey } from '../read.ts';
 import { body, ID_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';

@@ -5,8 +5,8 @@ import { readBody, readReminder, readReminderPatch } from '../../pipeline/read-r
 import { reminderView } from '../../pipeline/views.ts';
 import { findReminder, listReminders } from '../../store/reminders.ts';
 import { answer, pageOf, Reminder, RescheduledReminder } from '../answers.ts';
-import type { Api, ApiServer } from '../api.ts';
 import { readPage } from '../page.ts';
+import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readIdempotencyKey } from '../read.ts';
 import { body, ID_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
 
