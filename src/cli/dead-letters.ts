@@ -9,10 +9,10 @@ import { CheckFailed } from './check-failed.ts';
 import { complain } from './complain.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';
 import { endpointIdOf } from './deliveries.ts';
-import { by } from './endpoint-status.ts';
 import { startProgress } from './import/progress.ts';
 import { openDatabase, openDeliveryOperator } from './parts.ts';
 import { formatFields, formatTable } from './print.ts';
+import { by } from './reason.ts';
 
 interface FilterOptions extends CommonOptions {
   readonly endpoint?: string;

@@ -9,9 +9,9 @@ import type { Pool } from '../store/pool.ts';
 import { readTime, readWhole } from './arguments.ts';
 import { more } from './audit.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
-import { by, withReason } from './endpoint-status.ts';
 import { openDatabase, openDeliveryOperator } from './parts.ts';
 import { formatFields, formatTable } from './print.ts';
+import { by, withReason } from './reason.ts';
 
 interface ListOptions extends CommonOptions {
   readonly state?: State;

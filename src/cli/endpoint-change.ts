@@ -9,7 +9,7 @@ import { endpointView } from '../pipeline/views.ts';
 import { openEndpointOperator } from '../roles/parts.ts';
 import { readJson, readList, readWhole } from './arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
-import { formatEndpoint } from './endpoint.ts';
+import { formatEndpoint } from './format-endpoint.ts';
 import { NOBODY, openDatabase } from './parts.ts';
 
 interface Settings extends CommonOptions {

@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
 import type { Announcer } from '../pipeline/announce.ts';
-import type { EndpointOperator, Operator } from '../pipeline/operate-endpoints.ts';
+import type { EndpointOperator } from '../pipeline/operate-endpoints.ts';
 import { endpointView } from '../pipeline/views.ts';
 import { openEndpointOperator } from '../roles/parts.ts';
 import { readWhole } from './arguments.ts';
-import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';
-import { formatEndpoint } from './endpoint.ts';
+import { type Context, inContext, withExamples } from './context.ts';
+import { formatEndpoint } from './format-endpoint.ts';
 import { NOBODY, openAnnouncer, openDatabase } from './parts.ts';
-
-interface WithReason extends CommonOptions {
-  readonly reason?: string;
-}
+import { by, type WithReason, withReason } from './reason.ts';
 
 const DAY_HOURS = 24;
 const HOUR_MS = 3_600_000;
@@ -71,14 +68,4 @@ export function addEndpointStatus(group: Command): void {
 
 async function openOperator(context: Context, announcer: Announcer): Promise<EndpointOperator> {
   return openEndpointOperator({ pool: await openDatabase(context), announcer }, context.config);
-}
-
-/** Adds `--reason`. */
-export function withReason(command: Command): Command {
-  return withCommonOptions(command).option('--reason <text>', 'why; it is kept in the audit trail');
-}
-
-/** Who does it and why. */
-export function by({ actor }: Context, { reason }: WithReason): Operator {
-  return reason === undefined ? { actor } : { actor, reason };
 }

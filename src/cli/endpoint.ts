@@ -8,8 +8,9 @@ import { addEndpointChanges } from './endpoint-change.ts';
 import { addEndpointGoLive } from './endpoint-go-live.ts';
 import { addEndpointStatus } from './endpoint-status.ts';
 import { addEndpointTest } from './endpoint-test.ts';
+import { formatEndpoint } from './format-endpoint.ts';
 import { openDatabase } from './parts.ts';
-import { formatFields, formatTable } from './print.ts';
+import { formatTable } from './print.ts';
 
 const PAGE = 500;
 
@@ -40,11 +41,6 @@ export function addEndpoint(program: Command): void {
       }),
     );
   withExamples(show, 'duepost endpoint show customer-notices');
-}
-
-/** An endpoint for people. */
-export function formatEndpoint(endpoint: Endpoint): string {
-  return formatFields(endpointView(endpoint, endpoint.policy ?? 'the default of what is sent'));
 }
 
 const HEAD = ['endpoint_id', 'name', 'status', 'mode', 'failures', 'event types', 'url'];

@@ -3,9 +3,9 @@ import { createKey, revokeKey } from '../pipeline/operate-keys.ts';
 import { type ApiKey, listKeys, SCOPES, type Scope } from '../store/keys.ts';
 import { readList, readTime } from './arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
-import { by, withReason } from './endpoint-status.ts';
 import { openDatabase } from './parts.ts';
 import { formatTable } from './print.ts';
+import { by, withReason } from './reason.ts';
 
 interface CreateOptions extends CommonOptions {
   readonly name: string;

@@ -60,5 +60,5 @@ export function formatCell(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-';
   if (value instanceof Date) return value.toISOString();
   if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(formatCell).join(', ');
-  return escapeUnprintable(typeof value === 'object' ? JSON.stringify(value) : String(value));
+  return escapeUnprintable(typeof value === 'string' ? value : JSON.stringify(value));
 }

@@ -124,6 +124,7 @@ function report(error: unknown): number {
 }
 
 function isAboutServers(error: unknown): boolean {
-  const code = String((error as { code?: unknown } | undefined)?.code ?? '');
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (typeof code !== 'string') return false;
   return /^(E[A-Z_]+|08...|28...|3D000|57P0.)$/.test(code) && code !== 'ENOENT' && code !== 'EACCES';
 }

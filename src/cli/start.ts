@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
-import { ROLES, type Role, startRoles } from '../roles/all.ts';
+import type { Role } from '../roles/all.ts';
 import { armKillPoint } from '../runtime/kill-point.ts';
 import { type Log, openLog } from '../runtime/log.ts';
 import type { Stop } from '../runtime/scope.ts';
@@ -11,6 +11,8 @@ import {
   withCommonOptions,
   withExamples,
 } from './context.ts';
+
+const ROLES: readonly Role[] = ['api', 'ingress', 'worker', 'reconciler'];
 
 /** `duepost start`: the roles of this process, until a signal. */
 export function addStart(program: Command): void {
@@ -42,6 +44,8 @@ async function serve(options: CommonOptions & { roles: Role[] }): Promise<void> 
   const signalled = nextSignal();
   // Whoever asks twice does not want to wait, not even for a start.
   void signalled.then(nextSignal).then(() => process.exit(1));
+  // What serves and measures takes longer to load than all the rest, and only this command needs it.
+  const { startRoles } = await import('../roles/all.ts');
   const starting = startRoles(options.roles, config, log);
   const running = await Promise.race([signalled.then(() => undefined), starting]);
   if (running !== undefined) {

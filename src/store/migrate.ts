@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { packageRoot } from '../runtime/build-info.ts';
 import type { Config } from '../runtime/config.ts';
@@ -38,6 +37,8 @@ export async function migrate(config: Config['database'], log: Log): Promise<str
   try {
     const status = await findMigrationStatus(client as Queryable);
     refuseNewer(status);
+    // Everybody asks for the status; what applies takes longer to load than all of that.
+    const { runner } = await import('node-pg-migrate');
     const applied = await runner({
       dbClient: client,
       dir: DIRECTORY,

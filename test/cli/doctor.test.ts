@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Answer, runCli } from '../support/cli.ts';
+import { openTestDatabase } from '../support/database.ts';
+import { openTestProduct, type TestProduct } from '../support/product.ts';
+
+let product: TestProduct;
+
+beforeAll(async () => {
+  product = await openTestProduct();
+  await product.endpoints.create({ name: 'notices', url: 'http://127.0.0.1:59999/' }, { actor: 'test' });
+});
+
+afterAll(() => product.close());
+
+async function examine(
+  changes: Record<string, string> = {},
+): Promise<{ code: number | null; wrong: Answer['checks'] }> {
+  const { code, json } = await runCli(['doctor', '--json'], { ...product.env, ...changes });
+  const wrong = json.checks.filter((finding) => finding.status === 'wrong');
+  expect(json.healthy).toBe(wrong.length === 0);
+  for (const { mend } of wrong) expect(mend).toBeTruthy();
+  return { code, wrong };
+}
+
+test('finds nothing wrong with a good installation', async () => {
+  expect(await examine()).toEqual({ code: 0, wrong: [] });
+  const { code, stdout } = await runCli(['doctor'], product.env);
+  expect(code).toBe(0);
+  expect(stdout).toContain('nothing is wrong');
+});
+
+test.each<[string, Record<string, string>, [string, RegExp]]>([
+  [
+    'no database',
+    { DUEPOST_DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/x' },
+    ['database', /ECONNREFUSED/],
+  ],
+  ['no broker', { DUEPOST_AMQP_URL: 'amqp://u:secret@127.0.0.1:1' }, ['broker', /ECONNREFUSED/]],
+  ['a topology that is not there', { DUEPOST_BROKER_PREFIX: 'nobody' }, ['topology', /nobody\.v1.*missing/]],
+  [
+    'another master key',
+    { DUEPOST_MASTER_KEY: randomBytes(32).toString('base64') },
+    ['master key', /notices/],
+  ],
+  ['old time zone data', { DUEPOST_TZ_MINIMUM_VERSION: '2099a' }, ['time zone data', /older than 2099a/]],
+  ['a pool that is too small', { DUEPOST_DATABASE_POOL_SIZE: '1' }, ['pool size', /too few/]],
+  ['an unknown variable', { DUEPOST_PORT_HTTP: '1' }, ['configuration', /DUEPOST_PORT_HTTP/]],
+])('finds %s', async (_, changes, [check, detail]) => {
+  const { code, wrong } = await examine(changes);
+  expect(code).toBe(1);
+  expect(wrong).toMatchObject([{ check, detail: expect.stringMatching(detail) }]);
+  expect(JSON.stringify(wrong)).not.toContain('secret@');
+});
+
+test('finds a broker that refuses the user', async () => {
+  const url = new URL(product.env['DUEPOST_AMQP_URL'] ?? '');
+  url.password = 'wrong';
+  const { wrong } = await examine({ DUEPOST_AMQP_URL: url.href });
+  expect(wrong).toMatchObject([{ check: 'broker', detail: expect.stringContaining('ACCESS_REFUSED') }]);
+});
+
+test('finds pending migrations and rights that a user lacks', async () => {
+  const empty = await openTestDatabase({ migrated: false });
+  expect((await examine({ DUEPOST_DATABASE_URL: empty.url })).wrong).toMatchObject([
+    { check: 'migrations', mend: 'run duepost migrate' },
+  ]);
+  await empty.close();
+
+  const role = `reader_${randomBytes(4).toString('hex')}`;
+  const url = new URL(product.database.url);
+  url.username = role;
+  await product.parts.pool.query(
+    `create role ${role} login; grant select on all tables in schema public to ${role}`,
+  );
+  const { wrong } = await examine({ DUEPOST_DATABASE_URL: url.href });
+  await product.parts.pool.query(`drop owned by ${role}; drop role ${role}`);
+  expect(wrong).toMatchObject([
+    { check: 'database rights', detail: expect.stringContaining('update on delivery') },
+  ]);
+});
