@@ -14,6 +14,7 @@ import { addDeliveryRoutes } from './routes/deliveries.ts';
 import { addEndpointRoutes } from './routes/endpoints.ts';
 import { addEventRoutes } from './routes/events.ts';
 import { addReminderRoutes } from './routes/reminders.ts';
+import { addShadowRoutes } from './routes/shadow.ts';
 
 /** Adds `/v1`: every call behind a key with the right scope, each key within its rate. */
 export async function addApi(app: FastifyInstance, api: Api): Promise<void> {
@@ -51,6 +52,7 @@ export async function addApi(app: FastifyInstance, api: Api): Promise<void> {
       addDeadLetterRoutes(v1, api);
       addAuditRoutes(v1, api);
       addCalendarRoutes(v1, api);
+      addShadowRoutes(v1, api);
     },
     { prefix: '/v1' },
   );

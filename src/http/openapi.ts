@@ -3,6 +3,27 @@ import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { version } from '../runtime/build-info.ts';
 
+/** Of the document what is looked at here. */
+interface Document {
+  readonly paths: Record<
+    string,
+    Record<
+      string,
+      { requestBody?: { required?: boolean; content: Record<string, { schema?: { $ref?: string } }> } }
+    >
+  >;
+  readonly components: { readonly schemas: Record<string, BodySchema> };
+}
+
+interface BodySchema {
+  readonly required?: readonly string[];
+  readonly minProperties?: number;
+}
+
+function isOptional(schema: BodySchema | undefined): boolean {
+  return schema?.required === undefined && schema?.minProperties === undefined;
+}
+
 /** Gathers the OpenAPI document from the schemas of all routes that are added after this. */
 export async function addDocument(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
@@ -27,8 +48,21 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
         { name: 'dead-letters', description: 'Deliveries that ended without success' },
         { name: 'audit', description: 'What was sent, when, and how it ended' },
         { name: 'calendars', description: 'When something is due, and why' },
+        { name: 'shadow', description: 'What would have been sent, before anything is' },
         { name: 'operation', description: 'The process itself' },
       ],
+    },
+    transformObject: (document) => {
+      const { openapiObject } = document as { openapiObject: Document };
+      for (const operation of Object.values(openapiObject.paths).flatMap((path) => Object.values(path))) {
+        const schema = operation.requestBody?.content['application/json']?.schema;
+        const name = schema?.$ref?.split('/').at(-1) ?? '';
+        // A body without a member that is required may be left out.
+        if (operation.requestBody !== undefined && isOptional(openapiObject.components.schemas[name])) {
+          operation.requestBody.required = false;
+        }
+      }
+      return openapiObject as never;
     },
     // Every schema that is shared has a name.
     refResolver: { buildLocalReference: (json) => json['$id'] as string },

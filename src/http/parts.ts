@@ -20,6 +20,10 @@ export interface Api {
   readonly endpoints: EndpointOperator;
   readonly deliveries: DeliveryOperator;
   readonly calendars: Calendars;
+  /** The evidence bundle of a delivery as text, to the byte; throws a Refusal where there is no such delivery. */
+  readonly exportEvidence: (deliveryId: string, actor: string) => Promise<string>;
+  /** Whether every endpoint is treated as one in shadow mode. */
+  readonly shadowAll: boolean;
   readonly maxPayloadBytes: number;
   /** Of a whole request; a batch may have `maxBatchBytes`. */
   readonly maxBodyBytes: number;

@@ -1,8 +1,11 @@
 import { namesOf } from '../broker/topology.ts';
+import { bundleText } from '../domain/audit/bundle.ts';
+import { createSigner } from '../domain/audit/seal.ts';
 import type { Api } from '../http/parts.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { createEventAcceptor } from '../pipeline/accept-events.ts';
 import { createReminderAcceptor } from '../pipeline/accept-reminders.ts';
+import { exportEvidence } from '../pipeline/evidence/export.ts';
 import { createDeliveryOperator } from '../pipeline/operate-deliveries.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
@@ -61,6 +64,8 @@ async function openApi(
   const common = { db: parts.pool, announcer: parts.announcer, timeoutMs };
   const calendars = openCalendars(config);
   const abort = new AbortController();
+  const { privateKey } = config.sealing;
+  const signer = privateKey === undefined ? undefined : createSigner(privateKey);
   return {
     parts: {
       db: parts.pool,
@@ -74,6 +79,9 @@ async function openApi(
         timeoutMs,
       }),
       calendars,
+      exportEvidence: async (deliveryId, actor) =>
+        bundleText(await exportEvidence({ deliveryId }, { pool: parts.pool, actor, signer })),
+      shadowAll: config.shadow.all,
       maxPayloadBytes,
       maxBodyBytes: maxPayloadBytes + ENVELOPE_BYTES,
       maxBatchBytes: PAYLOADS_PER_BATCH * maxPayloadBytes + ENVELOPE_BYTES,

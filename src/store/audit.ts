@@ -69,7 +69,7 @@ function toRecord(row: Row): AuditRecord {
 /** Which audit records; what is undefined does not matter. */
 export interface AuditFilter {
   readonly contractRef?: string | undefined;
-  /** YYYY-MM-DD: due or ended on that day, UTC. */
+  /** YYYY-MM-DD: a day from when it was due until it ended; with a contract also the renewal date. */
   readonly date?: string | undefined;
 }
 
@@ -82,8 +82,37 @@ export interface AuditPosition {
 /** Before every record there is. */
 const NEWEST: AuditPosition = { deliveryId: 'dlv_~', cycle: 0 };
 
-/** What a contract adds so that its index is used: a condition on a parameter that may be null uses none. */
-const OF_CONTRACT = 'and a.contract_ref = $1';
+const COLUMNS = `a.delivery_id, a.kind, a.cycle, a.contract_ref, a.endpoint_id, a.endpoint_url, a.state,
+             a.dead_reason, a.idempotency_key, a.body_sha256, a.attempts, a.first_attempt_at, a.finished_at, a.due_at,
+             a.deadline_at, a.revision, a.in_time, a.actor`;
+
+/** Of one contract; its days are those of the reminder's own time zone. */
+const LIST_OF_CONTRACT = `
+      select ${COLUMNS}
+        from audit_record a
+        left join reminder r on r.contract_ref = $1 and r.delivery_id = a.delivery_id
+       cross join lateral (
+         select (a.due_at at time zone coalesce(r.time_zone, 'UTC'))::date as due,
+                (a.finished_at at time zone coalesce(r.time_zone, 'UTC'))::date as ended
+       ) as day
+       where a.contract_ref = $1
+         and ($2::date is null or $2 in (r.renewal_date, day.due, day.ended) or $2 between day.due and day.ended)
+         and (a.delivery_id, a.cycle) < ($3, $4)
+       order by a.delivery_id desc, a.cycle desc
+       limit $5`;
+
+/** Of all contracts; days are UTC. */
+const LIST = `
+      select ${COLUMNS}
+        from audit_record a
+       cross join lateral (
+         select (a.due_at at time zone 'UTC')::date as due, (a.finished_at at time zone 'UTC')::date as ended
+       ) as day
+       where $1::text is null
+         and ($2::date is null or $2 in (day.due, day.ended) or $2 between day.due and day.ended)
+         and (a.delivery_id, a.cycle) < ($3, $4)
+       order by a.delivery_id desc, a.cycle desc
+       limit $5`;
 
 /** Audit records, newest delivery first, from after a position (undefined: from the newest). */
 export async function listAuditRecords(
@@ -91,24 +120,12 @@ export async function listAuditRecords(
   filter: AuditFilter,
   page: { readonly after: AuditPosition | undefined; readonly limit: number },
 ): Promise<AuditRecord[]> {
-  const hasContract = filter.contractRef !== undefined;
-  const after = page.after ?? NEWEST;
+  const { deliveryId, cycle } = page.after ?? NEWEST;
   const result = await db.query<Row>({
-    name: hasContract ? 'list_audit_records_of_contract' : 'list_audit_records',
-    text: `
-      select a.delivery_id, a.kind, a.cycle, a.contract_ref, a.endpoint_id, a.endpoint_url, a.state, a.dead_reason,
-             a.idempotency_key, a.body_sha256, a.attempts, a.first_attempt_at, a.finished_at, a.due_at,
-             a.deadline_at, a.revision, a.in_time, a.actor
-        from audit_record a
-       where (a.delivery_id, a.cycle) < ($3, $4)
-         and ($1::text is null or a.contract_ref = $1)
-         and ($2::date is null
-              or (a.finished_at at time zone 'UTC')::date = $2
-              or (a.due_at at time zone 'UTC')::date = $2)
-         ${hasContract ? OF_CONTRACT : ''}
-       order by a.delivery_id desc, a.cycle desc
-       limit $5`,
-    values: [filter.contractRef ?? null, filter.date ?? null, after.deliveryId, after.cycle, page.limit],
+    ...(filter.contractRef === undefined
+      ? { name: 'list_audit_records', text: LIST }
+      : { name: 'list_audit_records_of_contract', text: LIST_OF_CONTRACT }),
+    values: [filter.contractRef ?? null, filter.date ?? null, deliveryId, cycle, page.limit],
   });
   return result.rows.map(toRecord);
 }

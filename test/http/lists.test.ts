@@ -93,37 +93,6 @@ test('deliveries are listed by state, endpoint, contract and due time, and by se
   expect(await listed('contract_ref=nobody')).toEqual([]);
 });
 
-test('audit records are found by contract and by the day they are about', async () => {
-  const at = '2031-05-06T23:59:59.999Z';
-  const [deliveryId] = await publish(1, { contract_ref: 'pol-audit', deliver_at: at });
-  await api.call('POST', `/v1/deliveries/${deliveryId}/cancel`, { body: { reason: 'x' } });
-  const listed = async (query: string) => ids((await api.call('GET', `/v1/audit?${query}`)).body);
-  const today = new Date().toISOString().slice(0, 10);
-  expect(await listed('contract_ref=pol-audit')).toEqual([deliveryId]);
-  expect(await listed(`contract_ref=pol-audit&date=${today}`)).toEqual([deliveryId]);
-  expect(await listed('date=2031-05-06')).toEqual([deliveryId]);
-  expect(await listed('contract_ref=pol-audit&date=2031-05-07')).toEqual([]);
-  expect(await listed('contract_ref=pol-other')).toEqual([]);
-});
-
-test('audit records page by delivery and cycle', async () => {
-  const [deliveryId] = await publish(1, {
-    contract_ref: 'pol-cycles',
-    deliver_at: new Date(Date.now() + 3_600_000).toISOString(),
-  });
-  const path = `/v1/deliveries/${deliveryId}`;
-  await api.call('POST', `${path}/cancel`);
-  await api.call('POST', `${path}/retry`);
-  await api.call('POST', `${path}/cancel`);
-  const first = await api.call('GET', '/v1/audit?contract_ref=pol-cycles&limit=1');
-  const second = await api.call(
-    'GET',
-    `/v1/audit?contract_ref=pol-cycles&limit=1&cursor=${first.body.next_cursor}`,
-  );
-  expect([first.body.data[0].cycle, second.body.data[0].cycle]).toEqual([2, 1]);
-  expect([first.body.has_more, second.body.has_more]).toEqual([true, false]);
-});
-
 test('a cursor gives back the position it was made of, and anything else is refused', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.array(fc.oneof(fc.string(), fc.integer())), (list, position) => {

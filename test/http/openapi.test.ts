@@ -16,6 +16,7 @@ interface Operation {
   readonly summary: string;
   readonly tags: readonly string[];
   readonly security?: unknown;
+  readonly requestBody?: { readonly required: boolean };
   readonly responses: Readonly<Record<string, { readonly description: string }>>;
 }
 
@@ -60,8 +61,10 @@ test('every call of the contract is documented', () => {
       'GET /v1/dead-letters',
       'POST /v1/dead-letters/replay',
       'GET /v1/audit',
+      'GET /v1/audit/{id}/evidence',
       'POST /v1/calendars/explain',
       'GET /v1/calendars/{jurisdiction}',
+      'GET /v1/shadow/report',
       'GET /healthz',
       'GET /readyz',
       'GET /metrics',
@@ -92,4 +95,17 @@ test('every reference in the document leads somewhere', () => {
   for (const reference of references) {
     expect(names).toContain(reference?.replace('#/components/schemas/', ''));
   }
+});
+
+test('a body may be left out where nothing in it is required, and only there', () => {
+  const optional = operations()
+    .filter(([, operation]) => operation.requestBody?.required === false)
+    .map(([call]) => call);
+  expect(optional.sort()).toEqual([
+    'POST /v1/deliveries/{id}/cancel',
+    'POST /v1/deliveries/{id}/retry',
+    'POST /v1/endpoints/{endpoint}/pause',
+    'POST /v1/endpoints/{endpoint}/resume',
+    'POST /v1/endpoints/{endpoint}/rotate-secret',
+  ]);
 });

@@ -6,6 +6,7 @@ import { AuditRecord, pageOf } from '../answers.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS } from '../read.ts';
+import { ID_IN_PATH } from '../requests.ts';
 
 export function addAuditRoutes(app: ApiServer, api: Api): void {
   app.get('/audit', {
@@ -18,7 +19,11 @@ export function addAuditRoutes(app: ApiServer, api: Api): void {
         {
           contract_ref: Type.Optional(ContractRef),
           date: Type.Optional(
-            Type.String({ format: 'date', description: 'Due or ended on that day, UTC: YYYY-MM-DD.' }),
+            Type.String({
+              format: 'date',
+              description:
+                'A day from when it was due until it ended, in UTC; with a contract in its own time zone, or the renewal date.',
+            }),
           ),
           ...PAGE_MEMBERS,
         },
@@ -39,5 +44,31 @@ export function addAuditRoutes(app: ApiServer, api: Api): void {
         positionOf: (record) => [record.deliveryId, record.cycle],
         show: auditView,
       }),
+  });
+
+  app.get('/audit/:id/evidence', {
+    config: { scopes: ['read'] },
+    schema: {
+      operationId: 'getEvidence',
+      tags: ['audit'],
+      summary: 'Everything that proves what was sent, when, and what was answered',
+      description:
+        'One file, to be checked offline: `duepost audit verify`. Its bytes are signed, so keep them as they are.',
+      params: ID_IN_PATH,
+      response: {
+        200: Type.Unsafe({
+          description: 'The evidence bundle.',
+          content: { 'application/json': { schema: Type.Record(Type.String(), Type.Any()) } },
+        }),
+      },
+    },
+    handler: async (request, reply) => {
+      const { id } = request.params;
+      const bundle = await api.exportEvidence(id, request.principal.actor);
+      return reply
+        .type('application/json')
+        .header('content-disposition', `attachment; filename="${id}.json"`)
+        .send(bundle);
+    },
   });
 }
