@@ -55,5 +55,6 @@ function readRows(file: string): { row: Row; text: string; place: string }[] {
 
 function pick(row: Row, names: readonly string[]): string | undefined {
   const value = names.map((name) => row[name]).find((v) => v !== undefined && v !== null && v !== '');
-  return value === undefined ? undefined : String(value);
+  if (value === undefined) return undefined;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

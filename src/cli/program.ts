@@ -5,6 +5,8 @@ import { ConfigError } from '../runtime/config.ts';
 import { addAudit } from './audit.ts';
 import { addAuditEvidence } from './audit-evidence.ts';
 import { addAuditKeys } from './audit-keys.ts';
+import { addAuditReconcile } from './audit-reconcile.ts';
+import { addAuditRetention } from './audit-retention.ts';
 import { addAuditSeal } from './audit-seal.ts';
 import { addCalendar } from './calendar.ts';
 import { addCalendarCheck } from './calendar-check.ts';
@@ -63,6 +65,8 @@ export function createProgram(): Command {
   addAuditEvidence(audit);
   addAuditSeal(audit);
   addAuditKeys(audit);
+  addAuditReconcile(audit);
+  addAuditRetention(audit);
   addDoctor(program);
   addReceive(program);
   addCommands(program);

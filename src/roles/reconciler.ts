@@ -11,6 +11,7 @@ import type { Log } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { ensurePartitions, requireMigrated } from '../store/migrate.ts';
+import { startEvidenceLoops } from './evidence.ts';
 import { measureLoop, measureParts } from './measure.ts';
 import { openParts, type Shared } from './parts.ts';
 import { addPartsProbes } from './readiness.ts';
@@ -18,11 +19,15 @@ import { addPartsProbes } from './readiness.ts';
 const NOTICE_INTERVAL_MS = 1_000;
 const THROTTLED_PAUSE_MS = 1_000;
 const PARTITION_INTERVAL_MS = 60 * 60_000;
+/** Loops that hold a connection for their lock while they work on others: with none left they would wait for each other. */
+const LOCKS = 5;
 
-/** The reconciler role: feeds the ladder, announces again what has no message, publishes notices, makes partitions. */
+/** The reconciler role: feeds the ladder, announces again what has no message, publishes notices, makes partitions, seals and drops evidence. */
 export function startReconciler(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
-    const parts = await openParts(scope, config, log);
+    const { database } = config;
+    const withLocks = { ...config, database: { ...database, poolSize: database.poolSize + LOCKS } };
+    const parts = await openParts(scope, withLocks, log);
     await requireMigrated(parts.pool);
     addPartsProbes(readiness, parts);
     measureParts(meters, parts);
@@ -80,6 +85,7 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       const made = await ensurePartitions(parts.pool);
       if (made > 0) log.info('partitions_made', { made });
     });
+    startEvidenceLoops(loop, { pool: parts.pool, config, log, signal: abort.signal });
     scope.onStop(() => abort.abort());
     log.info('reconciler_started', { horizon_ms: config.horizonMs });
   });

@@ -219,6 +219,16 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
     ...whole(10, 24 * HOUR_MS),
     doc: 'The pause between two seals.',
   },
+  'retention.reminderYears': {
+    env: 'DUEPOST_RETENTION_REMINDER_YEARS',
+    ...whole(1, 100),
+    doc: 'How long evidence of reminders is kept after they ended.',
+  },
+  'retention.eventDays': {
+    env: 'DUEPOST_RETENTION_EVENT_DAYS',
+    ...whole(1, 36_500),
+    doc: 'How long evidence of events is kept after they ended.',
+  },
   'shadow.all': {
     env: 'DUEPOST_SHADOW_ALL',
     format: 'flag',

@@ -60,6 +60,7 @@ export interface Config {
     readonly privateKey?: string;
     readonly intervalMs: number;
   };
+  readonly retention: { readonly reminderYears: number; readonly eventDays: number };
   readonly shadow: { readonly all: boolean };
   readonly api: { readonly rateLimitPerMinute: number };
   readonly telemetry: {
@@ -222,6 +223,7 @@ function toConfig(env: Environment, values: Values): Config {
     calendarsDir: resolve(read<string | null>('calendarsDir') ?? join(packageRoot, 'config/calendars')),
     tz: { minimumVersion: read('tz.minimumVersion') },
     sealing: { ...(privateKey !== null && { privateKey }), intervalMs: read('sealing.intervalMs') },
+    retention: { reminderYears: read('retention.reminderYears'), eventDays: read('retention.eventDays') },
     shadow: { all: read('shadow.all') },
     api: { rateLimitPerMinute: read('api.rateLimitPerMinute') },
     telemetry: {

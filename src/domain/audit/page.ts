@@ -97,18 +97,23 @@ function inWords(entry: TrailEntry): string {
   const decision = (told['decision'] ?? {}) as Readonly<Record<string, unknown>>;
   const parts = [
     `${entry.entry}. ${WORDS[entry.event] ?? entry.event}`,
-    told['attempt'] === undefined ? undefined : `attempt ${String(told['attempt'])}`,
-    told['status'] === undefined ? undefined : `answered ${String(told['status'])}`,
+    told['attempt'] === undefined ? undefined : `attempt ${show(told['attempt'])}`,
+    told['status'] === undefined ? undefined : `answered ${show(told['status'])}`,
     told['error'],
-    told['remote_address'] === undefined ? undefined : `at ${String(told['remote_address'])}`,
-    told['certificate_sha256'] === undefined
-      ? undefined
-      : `certificate ${String(told['certificate_sha256'])}`,
-    told['due_at'] === undefined ? undefined : `due at ${String(told['due_at'])}`,
+    told['remote_address'] === undefined ? undefined : `at ${show(told['remote_address'])}`,
+    told['certificate_sha256'] === undefined ? undefined : `certificate ${show(told['certificate_sha256'])}`,
+    told['due_at'] === undefined ? undefined : `due at ${show(told['due_at'])}`,
     decision['reason'],
     told['reason'],
   ];
-  return parts.filter((part) => part !== undefined && part !== null).join(' · ');
+  return parts
+    .filter((part) => part !== undefined && part !== null)
+    .map(show)
+    .join(' · ');
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function operations({ operations: all }: Bundle): string {

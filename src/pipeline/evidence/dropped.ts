@@ -16,6 +16,8 @@ export interface DroppedMonth {
   readonly at: string;
   /** How old it had to be. */
   readonly olderThan: string;
+  /** Whether everything before went with it: the first partition is open towards the past. */
+  readonly isOpenToPast: boolean;
 }
 
 /** What is rightly missing. */
@@ -23,7 +25,7 @@ export interface Dropped {
   readonly months: readonly DroppedMonth[];
   /** Deliveries of such months that were kept, and must be there. */
   readonly kept: readonly string[];
-  /** Whether retention has dropped a month, or a later one: the first partition is open towards the past. */
+  /** Whether retention has dropped a month. */
   coversMonth(kind: string, month: string): boolean;
   /** The same for the month of a delivery's id; not for one that was kept. */
   covers(kind: string, deliveryId: string): boolean;
@@ -32,7 +34,6 @@ export interface Dropped {
 /** Reads what retention says of itself, which is sealed like everything else; a month that was not old enough is no excuse. */
 export async function readDropped(db: Queryable, findings?: Findings): Promise<Dropped> {
   const months: DroppedMonth[] = [];
-  const last = new Map<string, string>();
   const keptOf = new Map<string, readonly string[]>();
   const subjectIds = [RETENTION];
   for (const operation of await listOperationsOf(db, { subjectIds, from: '1970-01-01', to: undefined })) {
@@ -45,7 +46,6 @@ export async function readDropped(db: Queryable, findings?: Findings): Promise<D
       months.push(dropped);
       // Until it is done, any of those that were kept before may go.
       keptOf.delete(`${kind} ${month}`);
-      if (month > (last.get(kind) ?? '')) last.set(kind, month);
     } else {
       findings?.add(
         `operation ${operation.operation_id}`,
@@ -55,7 +55,7 @@ export async function readDropped(db: Queryable, findings?: Findings): Promise<D
   }
   const kept = new Set([...keptOf.values()].flat());
   const coversMonth = (kind: string, month: string): boolean =>
-    month !== '' && month <= (last.get(kind) ?? '');
+    months.some((d) => d.kind === kind && (d.month === month || (d.isOpenToPast && month < d.month)));
   return {
     months,
     kept: [...kept],
@@ -81,7 +81,7 @@ function toMonth({ at, detail }: OperationRow): DroppedMonth | undefined {
   ) {
     return undefined;
   }
-  return { kind, month, at, olderThan };
+  return { kind, month, at, olderThan, isOpenToPast: told?.['open_to_past'] === true };
 }
 
 /** Whether, when dropping began, the whole month was as long ago as the rule in force said: days (`365d`) or years. */

@@ -77,11 +77,11 @@ async function collect(
   const bodies = await findBodies(db, [...new Set(known.map((f) => f.delivery.source_id))]);
   const endpoints = known.map((f) => f.delivery.endpoint_id);
   const contracts = known.flatMap((f) => f.delivery.contract_ref ?? []);
-  const ends = known.map((f) => f.delivery.ended_at);
+  const ends = known.map((f) => f.delivery.ended_at).toSorted(byText);
   const operations = await listOperationsOf(db, {
     subjectIds: [...new Set([...endpoints, ...contracts])],
-    from: known.map((f) => f.delivery.created_at).sort()[0] as string,
-    to: ends.includes(null) ? undefined : (ends.sort().at(-1) ?? undefined),
+    from: known.map((f) => f.delivery.created_at).toSorted(byText)[0] as string,
+    to: ends.includes(null) ? undefined : (ends.at(-1) ?? undefined),
   });
   const leaves = await findLeaves(db, [...ids, ...operations.map((o) => o.operation_id)]);
   const proofs = await openProofs(db, leaves);
@@ -191,6 +191,11 @@ function bundleSeal(seal: StoredSeal, history: readonly Buffer[] | undefined): B
             consistency: consistencyPath(history, seal.number - 1).map(hex),
           },
   };
+}
+
+/** Instants as text sort by time. */
+function byText(a: string | null, b: string | null): number {
+  return (a ?? '') < (b ?? '') ? -1 : 1;
 }
 
 function hex(bytes: Buffer): string {
