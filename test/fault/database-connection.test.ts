@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createEventAcceptor } from '../../src/pipeline/accept-events.ts';
+import type { Config } from '../../src/runtime/config.ts';
+import { withLock } from '../../src/store/lock.ts';
+import { inTransaction, openPool } from '../../src/store/pool.ts';
+import { type Destination, openDestination, outcomeOf, publishTo, QUICK, reaches } from '../support/flow.ts';
+import { openTestProduct, type TestProduct } from '../support/product.ts';
+import type { Proxy } from '../support/proxy.ts';
+import { recordLog } from '../support/recorded-log.ts';
+import { until } from '../support/until.ts';
+import { countLines, openWayToDatabase } from './support/cut-off.ts';
+import { findViolations } from './support/invariants.ts';
+
+let product: TestProduct;
+let destination: Destination;
+let proxy: Proxy;
+/** Of whoever reaches the database through the proxy. */
+let config: Config;
+
+beforeAll(async () => {
+  product = await openTestProduct({ env: QUICK });
+  destination = await openDestination(product);
+  ({ proxy, config } = await openWayToDatabase(product, { statementTimeoutMs: 500 }));
+});
+
+beforeEach(() => {
+  product.recorded.lines.length = 0;
+});
+
+afterAll(async () => {
+  await destination.receiver.close();
+  await product.close();
+  await proxy.close();
+});
+
+const callsOf = (deliveryId: string) =>
+  destination.receiver.calls().filter((call) => call.deliveryId === deliveryId);
+
+async function expectNoViolations(): Promise<void> {
+  const { receiver } = destination;
+  const timeoutMs = product.config.egress.timeoutMs;
+  expect(await findViolations(product.parts.pool, { receivers: [receiver], timeoutMs })).toEqual([]);
+}
+
+/** Delivers one event by a worker that meets the fault once it is at work. */
+async function deliverThrough(fault: () => Promise<unknown>): Promise<string> {
+  const stop = await product.start(['worker'], config);
+  const happened = fault();
+  const { deliveryId } = await publishTo(product, destination);
+  await happened;
+  await reaches(product, deliveryId, 'delivered');
+  await stop();
+  return deliveryId;
+}
+
+test('an acceptance whose commit was not heard of is one event, however often it is asked for again', async () => {
+  const pool = openPool(config.database, recordLog().log);
+  const acceptor = createEventAcceptor({ db: pool, announcer: product.parts.announcer, timeoutMs: 500 });
+  const request = {
+    idempotencyKey: 'unheard',
+    type: 'order.created',
+    payload: { total: 1 },
+    endpoint: destination.name,
+    contractRef: undefined,
+    deliverAt: undefined,
+    deadlineAt: undefined,
+    actor: 'test',
+  };
+  const cut = proxy.cutWhen('insert_events');
+  await expect(acceptor.publish(request)).rejects.toThrow();
+  await cut;
+  const again = await Promise.all([acceptor.publish(request), acceptor.publish(request)]);
+  expect(again.map((event) => event.duplicate)).toEqual([true, true]);
+  const stop = await product.start(['worker', 'reconciler']);
+  await reaches(product, again[0]?.deliveries[0]?.delivery_id as string, 'delivered');
+  await stop();
+  await acceptor.close();
+  await pool.end();
+  const { rows } = await product.parts.pool.query(`select 1 from event where idempotency_key = 'unheard'`);
+  expect(rows).toHaveLength(1);
+});
+
+test('a claim whose commit was not heard of is given back unused, at once, and costs no call', async () => {
+  const deliveryId = await deliverThrough(() => proxy.cutWhen('claim_deliveries'));
+  const { attempts } = await outcomeOf(product, deliveryId);
+  expect(attempts.map((a) => [a.outcome, a.error])).toEqual([
+    ['unknown', 'not_sent'],
+    ['delivered', undefined],
+  ]);
+  expect(callsOf(deliveryId).map((call) => call.attempt)).toEqual([2]);
+  expect(countLines(product)).toMatchObject({ claim_waits_for_database: 1, claim_resumed: 1 });
+  await expectNoViolations();
+});
+
+test.each([
+  ['arrived, and its answer did not', true],
+  ['never arrived', false],
+])('an outcome whose statement %s is stored once, and nothing is called again', async (_, deliver) => {
+  const deliveryId = await deliverThrough(() => proxy.cutWhen('settle_attempts', { deliver }));
+  const { attempts, auditRecords } = await outcomeOf(product, deliveryId);
+  expect(attempts.map((a) => a.outcome)).toEqual(['delivered']);
+  expect(auditRecords).toHaveLength(1);
+  expect(callsOf(deliveryId)).toHaveLength(1);
+  expect(countLines(product)).toMatchObject({ settle_waits_for_database: 1, settle_resumed: 1 });
+  await expectNoViolations();
+});
+
+test('connections that die idle are replaced, and told of once each', async () => {
+  const stop = await product.start(['worker'], config);
+  const first = await publishTo(product, destination);
+  await reaches(product, first.deliveryId, 'delivered');
+  proxy.cut();
+  await until('the loss to be noticed', () => (countLines(product)['database_connection_lost'] ?? 0) > 0);
+  const second = await publishTo(product, destination);
+  await reaches(product, second.deliveryId, 'delivered');
+  await stop();
+  expect(countLines(product)['database_connection_lost']).toBeLessThanOrEqual(config.database.poolSize);
+  await expectNoViolations();
+});
+
+test('a database that says nothing while it keeps the connection is given up, and served again when it speaks', async () => {
+  const stop = await product.start(['worker'], config);
+  proxy.freeze(true);
+  const { deliveryId } = await publishTo(product, destination);
+  await until('the statement to be given up', () => countLines(product)['claim_waits_for_database'] === 1);
+  expect(await outcomeOf(product, deliveryId)).toMatchObject({ state: 'due', attempts: [] });
+  proxy.freeze(false);
+  await reaches(product, deliveryId, 'delivered');
+  await stop();
+  expect(callsOf(deliveryId)).toHaveLength(1);
+  await expectNoViolations();
+});
+
+test('a database that is away throughout is asked patiently, and the outcome that waits is not called again', async () => {
+  const stop = await product.start(['worker'], config);
+  let asked = 0;
+  proxy.onClientData((chunk) => {
+    if (chunk.includes('settle_attempts')) asked += 1;
+  });
+  const gone = proxy.cutWhen('settle_attempts', { deliver: false }).then(() => proxy.refuse(true));
+  const { deliveryId } = await publishTo(product, destination);
+  await gone;
+  // Longer than the lease: the claim expires meanwhile, and nobody is there to notice.
+  await until('the claim to expire', async () => {
+    const { rows } = await product.parts.pool.query(
+      'select claim_expires_at < now() as expired from delivery where delivery_id = $1',
+      [deliveryId],
+    );
+    return rows[0].expired === true;
+  });
+  proxy.refuse(false);
+  await reaches(product, deliveryId, 'delivered');
+  await stop();
+  expect(callsOf(deliveryId)).toHaveLength(1);
+  expect(countLines(product)['settle_waits_for_database']).toBe(1);
+  expect(asked).toBeLessThanOrEqual(2);
+  await expectNoViolations();
+});
+
+test('a connection that dies between two statements of a transaction fails it, and nothing else', async () => {
+  const pool = openPool({ ...config.database, poolSize: 1 }, recordLog().log);
+  await expect(
+    inTransaction(pool, async (db) => {
+      const { rows } = await db.query<{ pid: number }>({
+        text: 'select pg_backend_pid() as pid',
+        values: [],
+      });
+      await product.parts.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid]);
+      await db.query({ text: 'select 1', values: [] });
+    }),
+  ).rejects.toThrow();
+  const { rows } = await pool.query('select 1 as one');
+  expect(rows).toEqual([{ one: 1 }]);
+  await pool.end();
+});
+
+test('a lock that was asked for in vain is not held by a connection in the pool', async () => {
+  const pool = openPool({ ...config.database, poolSize: 2 }, recordLog().log);
+  await pool.query('select 1');
+  proxy.dropReplies(true);
+  await expect(withLock(pool, 'test.lock', () => Promise.resolve('done'))).rejects.toThrow();
+  proxy.dropReplies(false);
+  // Sooner than a pool lets go of a connection that nobody uses.
+  const other = await until(
+    'the lock to be free',
+    () => withLock(product.database.pool, 'test.lock', () => Promise.resolve('done')),
+    5_000,
+  );
+  expect(other).toBe('done');
+  expect(await withLock(pool, 'test.lock', () => Promise.resolve('done'))).toBe('done');
+  await pool.end();
+});
