@@ -36,7 +36,9 @@ test.each([1, 2, 3])(
 test('one that is killed in the middle leaves nothing, and the next applies everything', async () => {
   // A table of another transaction, which the migrations will run into and wait for.
   const other = await database.pool.connect();
-  await other.query('begin; create table delivery (x int)');
+  await other.query(
+    'begin; set local idle_in_transaction_session_timeout = 0; create table delivery (x int)',
+  );
   const { child, ended } = startCli(['migrate'], env());
   await until('the migration to wait', async () => {
     const { rows } = await database.pool.query(
