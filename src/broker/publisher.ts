@@ -9,7 +9,7 @@ import { namesOf } from './topology.ts';
 
 export interface Publisher {
   /** Sends a wake-up into the delay ladder. Rejects with RangeError when the time is NaN, else as `publish`. */
-  wake(wakeUp: WakeUp, remainingMs: number): Promise<void>;
+  wake(wakeUp: WakeUp, remainingMs: number, traceParent?: string): Promise<void>;
   /**
    * Resolves when the broker has confirmed, and only then. Rejects with a PublishError otherwise, at once while there is
    * no connection; or with the driver's error when the message cannot be encoded, which hurts no other.
@@ -80,12 +80,13 @@ export async function connectPublisher(config: BrokerConfig, log: Log): Promise<
   });
 
   return {
-    wake(wakeUp, remainingMs) {
+    wake(wakeUp, remainingMs, traceParent) {
       try {
         return publish({
           exchange: names.wake,
           routingKey: tierFor(remainingMs),
           body: encodeWakeUp(wakeUp),
+          ...(traceParent === undefined ? {} : { headers: { traceparent: traceParent } }),
         });
       } catch (error) {
         return Promise.reject(error);

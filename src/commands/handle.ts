@@ -4,6 +4,7 @@ import { setAside } from '../broker/set-aside.ts';
 import { parseJson } from '../domain/json.ts';
 import { Refusal } from '../domain/refusal.ts';
 import type { Log } from '../runtime/log.ts';
+import type { Span, Traces } from '../runtime/traces.ts';
 
 /** A command's own work: takes the body without `v`, gives the members of the answer. */
 export type CommandHandler = (
@@ -19,11 +20,15 @@ export interface CommandsOptions {
   readonly maxBodyBytes: number;
   /** By routing key. */
   readonly handlers: Readonly<Record<string, CommandHandler>>;
+  /** Undefined: none are made. */
+  readonly traces?: Traces | undefined;
   /** Told of every command that was answered. */
   readonly onAnswered?: (routingKey: string, code: string) => void;
 }
 
 const VERSION = 1;
+/** Names that RabbitMQ gives to the direct way back to whoever asked. */
+const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to.';
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
@@ -33,29 +38,51 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * is it acknowledged. A fault of ours rejects: the command comes again.
  */
 export function createCommandReader(options: CommandsOptions): (message: Incoming) => Promise<void> {
+  const { traces } = options;
+  if (traces === undefined) return (message) => answer(options, message, undefined);
   return async (message) => {
+    const span = traces.begin(
+      `command ${nameOf(options, message)}`,
+      message.properties.headers['traceparent'],
+      {
+        kind: 'consumer',
+        attributes: { 'messaging.system': 'rabbitmq' },
+      },
+    );
     try {
-      const result = await carryOut(options, message);
-      await reply(options, message, { ok: true, ...result });
-      options.onAnswered?.(nameOf(options, message), result['duplicate'] === true ? 'duplicate' : 'accepted');
+      await traces.within(span, () => answer(options, message, span));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      await setAside(options.publisher, options.rejected, {
-        message,
-        reason: `${error.code}: ${error.message}`,
-      });
-      await reply(options, message, {
-        ok: false,
-        error: { code: error.code, detail: error.message, errors: error.faults },
-      });
-      options.log.warn('command_rejected', {
-        routing_key: message.routingKey,
-        code: error.code,
-        message_id: message.properties.messageId,
-      });
-      options.onAnswered?.(nameOf(options, message), error.code);
+      span.fail('fault');
+      throw error;
+    } finally {
+      span.end();
     }
   };
+}
+
+async function answer(options: CommandsOptions, message: Incoming, span: Span | undefined): Promise<void> {
+  try {
+    const result = await carryOut(options, message);
+    await reply(options, message, { ok: true, ...result });
+    options.onAnswered?.(nameOf(options, message), result['duplicate'] === true ? 'duplicate' : 'accepted');
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    span?.fail(error.code);
+    await setAside(options.publisher, options.rejected, {
+      message,
+      reason: `${error.code}: ${error.message}`,
+    });
+    await reply(options, message, {
+      ok: false,
+      error: { code: error.code, detail: error.message, errors: error.faults },
+    });
+    options.log.warn('command_rejected', {
+      routing_key: message.routingKey,
+      code: error.code,
+      message_id: message.properties.messageId,
+    });
+    options.onAnswered?.(nameOf(options, message), error.code);
+  }
 }
 
 /** A name of bounded variety: what others mistype is one name. */
@@ -117,6 +144,8 @@ async function reply(
       routingKey: replyTo,
       body: Buffer.from(JSON.stringify(answer)),
       ...(correlationId === undefined ? {} : { correlationId }),
+      // It is delivered, and returned all the same, because no queue has its name.
+      mandatory: !replyTo.startsWith(DIRECT_REPLY_TO),
     });
   } catch (error) {
     options.log.warn('reply_not_delivered', {

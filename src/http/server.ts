@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
+import type { Traces } from '../runtime/traces.ts';
 import { SCHEMAS } from './answers.ts';
 import { addApi } from './api.ts';
 import { addDocument, addDocumentRoute } from './openapi.ts';
@@ -9,10 +10,13 @@ import type { Api } from './parts.ts';
 import { createProblem, PROBLEM_TYPE, type Problem, toProblem } from './problems.ts';
 import { addJsonParser, compileValidator } from './read.ts';
 import { addOperationRoutes, type OperationOptions } from './routes/operation.ts';
+import { addTraces } from './trace-requests.ts';
 
 export interface HttpOptions extends OperationOptions {
   readonly log: Log;
   readonly http: Config['http'];
+  /** Undefined: none are made. */
+  readonly traces?: Traces | undefined;
   /** Undefined: this process serves no API. */
   readonly api: Api | undefined;
 }
@@ -56,6 +60,7 @@ export async function startHttpServer(options: HttpOptions): Promise<HttpServer>
   for (const schema of SCHEMAS) app.addSchema(schema);
   const methods = noteMethods(app);
   const close = closeWhenQuiet(app);
+  if (options.traces !== undefined) addTraces(app, options.traces);
   await addDocument(app);
 
   app.setErrorHandler(answerError);

@@ -4,13 +4,16 @@ import { contentSha256, eventBody } from '../domain/requests/body.ts';
 import { firstDelayMs } from '../domain/retry.ts';
 import { type Batcher, createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
+import type { Traced } from '../runtime/traces.ts';
 import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../store/endpoints.ts';
 import { type EventDelivery, findEventsByKey } from '../store/events.ts';
 import type { Queryable } from '../store/pool.ts';
 import { insertEvents, type NewDelivery, type NewEvent } from '../store/sources.ts';
 import {
   type AcceptorOptions,
+  inCurrentTrace,
   insertOnce,
+  keepTraces,
   keyReused,
   LANES,
   MAX_BATCH,
@@ -20,7 +23,7 @@ import {
 import type { Announcer } from './announce.ts';
 
 /** An event as a producer hands it in. */
-export interface EventRequest {
+export interface EventRequest extends Traced {
   readonly idempotencyKey: string;
   readonly type: string;
   readonly payload: unknown;
@@ -55,7 +58,7 @@ export function createEventAcceptor(options: AcceptorOptions): EventAcceptor {
   });
   return {
     async publish(request) {
-      const outcome = await batcher.add(request);
+      const outcome = await batcher.add(inCurrentTrace(request, options.traces));
       if ('refusal' in outcome) throw outcome.refusal;
       return outcome.result;
     },
@@ -72,7 +75,7 @@ async function acceptEvents(
   options: AcceptorOptions,
   requests: readonly EventRequest[],
 ): Promise<Outcome<EventResult>[]> {
-  const { db, announcer } = options;
+  const { db } = options;
   const known = await findEventsByKey(
     db,
     requests.map((r) => r.idempotencyKey),
@@ -88,7 +91,7 @@ async function acceptEvents(
       refusals.set(request, error);
     }
   }
-  const inserted = await insertPlans(db, announcer, [...plans.values()]);
+  const inserted = await insertPlans(options, plans);
   const lost = [...plans.values()].filter((plan) => !inserted.has(plan.eventId));
   const winners = await findEventsByKey(
     db,
@@ -115,21 +118,24 @@ type PlannedEvent = NewEvent & { readonly answer: readonly EventDelivery[] };
 
 /** @returns the ids of those whose key was free */
 async function insertPlans(
-  db: Queryable,
-  announcer: Announcer,
-  plans: readonly PlannedEvent[],
+  { db, announcer }: AcceptorOptions,
+  plans: ReadonlyMap<EventRequest, PlannedEvent>,
 ): Promise<ReadonlySet<string>> {
-  if (plans.length === 0) return new Set();
+  if (plans.size === 0) return new Set();
   // In the order of the keys, so that two batches never wait for each other in a circle.
-  const ordered = plans.toSorted((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+  const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
   killPoint('accept.planned');
   const rows = await insertOnce(() => insertEvents(db, ordered));
   killPoint('accept.committed');
+  const traceParents = await keepTraces(
+    db,
+    [...plans].map(([request, plan]) => [request, plan.deliveries.map((d) => d.deliveryId)]),
+  );
   announcer.announce(
     [...rows.values()]
       .flat()
       .filter((d) => d.state === 'due')
-      .map((d) => ({ ...d, attempt: 1 })),
+      .map((d) => ({ ...d, attempt: 1, traceParent: traceParents.get(d.deliveryId) })),
   );
   return new Set(rows.keys());
 }

@@ -3,12 +3,15 @@ import { Refusal, refuseField } from '../domain/refusal.ts';
 import { contentSha256, reminderBody } from '../domain/requests/body.ts';
 import { type Batcher, createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
+import type { Traced } from '../runtime/traces.ts';
 import { type Endpoint, findEndpoints } from '../store/endpoints.ts';
 import { findRemindersByKey, type Reminder } from '../store/reminders.ts';
 import { insertReminders, type NewReminder } from '../store/sources.ts';
 import {
   type AcceptorOptions,
+  inCurrentTrace,
   insertOnce,
+  keepTraces,
   keyReused,
   LANES,
   MAX_BATCH,
@@ -17,7 +20,7 @@ import {
 } from './accept.ts';
 
 /** A reminder as a producer hands it in. */
-export interface ReminderRequest {
+export interface ReminderRequest extends Traced {
   readonly idempotencyKey: string;
   readonly contractRef: string;
   /** An endpoint's id or name. */
@@ -64,7 +67,7 @@ export function createReminderAcceptor(options: ReminderAcceptorOptions): Remind
   });
   return {
     async schedule(request) {
-      const outcome = await batcher.add(request);
+      const outcome = await batcher.add(inCurrentTrace(request, options.traces));
       if ('refusal' in outcome) throw outcome.refusal;
       return outcome.result;
     },
@@ -110,11 +113,15 @@ async function acceptReminders(
     const rows = await insertOnce(() => insertReminders(db, ordered));
     killPoint('accept.committed');
     inserted = new Set(rows.keys());
+    const traceParents = await keepTraces(
+      db,
+      [...plans].map(([request, plan]) => [request, [plan.delivery.deliveryId]]),
+    );
     announcer.announce(
       [...rows.values()]
         .flat()
         .filter((d) => d.state === 'due')
-        .map((d) => ({ ...d, attempt: 1 })),
+        .map((d) => ({ ...d, attempt: 1, traceParent: traceParents.get(d.deliveryId) })),
     );
     for (const [key, reminder] of await findRemindersByKey(
       db,

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createId } from '../domain/ids.ts';
 import { type Refusal, refuseField } from '../domain/refusal.ts';
+import type { Traced, Traces } from '../runtime/traces.ts';
 import type { Queryable } from '../store/pool.ts';
+import { keepTraceParents } from '../store/trace-parents.ts';
 import type { Announcer } from './announce.ts';
 
 /** What both kinds of acceptance stand on. */
@@ -10,6 +12,31 @@ export interface AcceptorOptions {
   readonly announcer: Announcer;
   /** How long a call may take: nothing is accepted that could not be sent in time. */
   readonly timeoutMs: number;
+  /** Undefined: none are made. */
+  readonly traces?: Traces | undefined;
+}
+
+/** The request, with the trace in which it is made. */
+export function inCurrentTrace<T extends Traced>(request: T, traces: Traces | undefined): T {
+  return traces === undefined ? request : { ...request, traceParent: traces.current() };
+}
+
+/**
+ * Keeps, with the rows that a request made, the trace it was made in.
+ *
+ * @returns traces by delivery id
+ */
+export async function keepTraces(
+  db: Queryable,
+  made: Iterable<readonly [request: Traced, deliveryIds: readonly string[]]>,
+): Promise<ReadonlyMap<string, string>> {
+  const traceParents = new Map<string, string>();
+  for (const [{ traceParent }, deliveryIds] of made) {
+    if (traceParent !== undefined) for (const id of deliveryIds) traceParents.set(id, traceParent);
+  }
+  // The rows are committed by now, and a trace is not worth a failure.
+  if (traceParents.size > 0) await keepTraceParents(db, traceParents).catch(() => undefined);
+  return traceParents;
 }
 
 export const LANES = 2;

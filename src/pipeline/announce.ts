@@ -1,9 +1,10 @@
 import type { Publisher } from '../broker/publisher.ts';
 import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
+import type { Traced } from '../runtime/traces.ts';
 
 /** A delivery that wants a wake-up. */
-export interface Announcement {
+export interface Announcement extends Traced {
   readonly deliveryId: string;
   readonly contractRef: string | undefined;
   /** The attempt to ask for. */
@@ -46,10 +47,12 @@ export function createAnnouncer({
   let failing = false;
   let whenDrained: (() => void)[] = [];
 
-  async function announceNow({ remainingMs, deliveryId, contractRef, attempt }: Announcement): Promise<void> {
+  async function announceNow(announcement: Announcement): Promise<void> {
+    const { remainingMs, deliveryId, contractRef, attempt, traceParent } = announcement;
     const confirmed = publisher.wake(
       contractRef === undefined ? { deliveryId, attempt } : { deliveryId, attempt, contractRef },
       remainingMs,
+      traceParent,
     );
     killPoint('announce.started');
     await confirmed;

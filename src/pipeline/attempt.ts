@@ -10,12 +10,15 @@ import { killPoint } from '../runtime/kill-point.ts';
 import type { Claim } from '../store/claims.ts';
 import type { CallTarget } from './endpoint-cache.ts';
 import type { Result } from './settle.ts';
+import type { AttemptTrace } from './trace-attempt.ts';
 import { handBack } from './unknown-outcome.ts';
 
 /** A claim in hand, with the moment at which it was asked for, by the process's monotonic clock. */
 export interface HeldClaim {
   readonly claim: Claim;
   readonly askedAtMs: number;
+  /** Undefined: no traces are made. */
+  readonly traced?: AttemptTrace | undefined;
 }
 
 export interface AttemptOptions {
@@ -26,6 +29,8 @@ export interface AttemptOptions {
   readonly shadowAll: boolean;
   readonly timeoutMs: number;
   readonly leaseMs: number;
+  /** Whether endpoints are told the trace that a call belongs to. */
+  readonly sendTraceParent?: boolean;
   /** Aborts calls when the process may wait no longer. */
   readonly signal: AbortSignal;
 }
@@ -45,7 +50,7 @@ const OWN_FAULT_DELAY_MS = 5_000;
  * and the claim is handed back.
  */
 export async function attemptDelivery(
-  { claim, askedAtMs }: HeldClaim,
+  { claim, askedAtMs, traced }: HeldClaim,
   target: CallTarget,
   options: AttemptOptions,
 ): Promise<Result> {
@@ -58,6 +63,7 @@ export async function attemptDelivery(
   }
 
   const headers = headersOf(claim, target, new Date(claim.claimedAt.getTime() + spentMs));
+  if (traced !== undefined && options.sendTraceParent === true) headers['traceparent'] = traced.traceParent;
   const shadow = options.shadowAll || target.mode === 'shadow';
   const send = shadow ? options.sendToSink : options.send;
   const startedAtMs = performance.now();
@@ -224,6 +230,7 @@ const OUR_HEADERS = new Set([
   'webhook-id',
   'webhook-timestamp',
   'webhook-signature',
+  'traceparent',
 ]);
 
 /** What was sent and seen. The endpoint's own headers may be credentials: their names are kept, their values are not. */

@@ -6,6 +6,7 @@ import { pause, retryWithBackoff } from '../runtime/backoff.ts';
 import { createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
+import { readTraceParent, type Traced, type Traces } from '../runtime/traces.ts';
 import { type Claim, claimDeliveries, type Verdict } from '../store/claims.ts';
 import { moveDeliveries } from '../store/moves.ts';
 import { isTransient, type Queryable } from '../store/pool.ts';
@@ -13,10 +14,12 @@ import type { Settled } from '../store/settlements.ts';
 import type { Announcer } from './announce.ts';
 import { type AttemptOptions, attemptDelivery, type HeldClaim } from './attempt.ts';
 import { createClockWatch } from './clock-watch.ts';
+import { awayMs } from './crowd.ts';
 import type { CallTarget, EndpointCache } from './endpoint-cache.ts';
 import type { DeliveryMeter } from './measure-deliveries.ts';
 import type { Result, Settler } from './settle.ts';
 import { createSlots } from './slots.ts';
+import { traceAttempt } from './trace-attempt.ts';
 import { handBack, isLastAttempt, lapse } from './unknown-outcome.ts';
 
 /** Takes wake-ups: claim, call, settle; whoever consumes them acknowledges when `handle` resolves. */
@@ -42,6 +45,8 @@ export interface DelivererOptions extends AttemptOptions {
   /** Told when an endpoint was disabled by its own answer (410), to hold what waits for it. */
   readonly onEndpointDisabled: (endpointId: string) => void;
   readonly meter?: DeliveryMeter;
+  /** Undefined: none are made. */
+  readonly traces?: Traces | undefined;
 }
 
 /** One statement at a time, so that the bound on calls in flight per endpoint is exact. */
@@ -49,16 +54,13 @@ const CLAIM_LANES = 1;
 const MAX_BATCH = 250;
 /** What is due sooner waits here; the ladder's shortest tier is a second. */
 const LOCAL_WAIT_MS = 1_000;
-/** How long a wake-up of a crowded endpoint goes away: until the crowd has passed, or a failing one may be well again. */
-const CROWDED_MS = { from: 1_000, to: 8_000 };
-const FAILING_MS = { from: 10_000, to: 40_000 };
 /** How long a delivery rests that met a fault of ours. */
 const FAULT_DELAY_MS = 30_000;
 
 type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { db, log, announcer, settler, signal, stopping, meter } = options;
+  const { db, log, announcer, settler, signal, stopping, meter, traces } = options;
   const slots = createSlots();
   /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
   const inHand = new Map<string, number>();
@@ -115,23 +117,25 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     return verdicts;
   }
 
-  async function follow(wakeUp: WakeUp): Promise<void> {
+  async function follow(wakeUp: WakeUp, traceParent: string | undefined): Promise<void> {
     for (let current = wakeUp; ; ) {
       if (stopping.aborted) throw new Error('the worker stops');
       const { verdict, askedAtMs } = await claims.add(current);
       meter?.verdict(verdict.verdict);
       switch (verdict.verdict) {
         case 'claimed':
-          return attempt({ claim: verdict.claim, askedAtMs });
+          return attempt(inTrace({ claim: verdict.claim, askedAtMs }));
         case 'wait':
           current = { ...wakeUp, attempt: verdict.attempt };
-          if (verdict.remainingMs >= LOCAL_WAIT_MS) return sendOn(current, verdict.remainingMs);
+          if (verdict.remainingMs >= LOCAL_WAIT_MS)
+            return sendOn({ ...current, traceParent }, verdict.remainingMs);
           // One millisecond more than is left, or the timer fires within the same one and asks for nothing.
           await pause(verdict.remainingMs + 1, stopping);
           break;
         case 'crowded': {
           const turn = slots.whenFree(verdict.endpointId, verdict.limit);
-          if (turn === undefined) return sendOn(current, awayMs(verdict, options.timeoutMs));
+          if (turn === undefined)
+            return sendOn({ ...current, traceParent }, awayMs(verdict, options.timeoutMs));
           await turn;
           break;
         }
@@ -153,7 +157,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   }
 
   /** Back to the ladder: confirmed there before it is acknowledged here. */
-  function sendOn(wakeUp: WakeUp, remainingMs: number): Promise<void> {
+  function sendOn(wakeUp: WakeUp & Traced, remainingMs: number): Promise<void> {
     meter?.hop();
     return announcer.announceNow({ contractRef: undefined, ...wakeUp, remainingMs });
   }
@@ -169,8 +173,12 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     if (transition === 'miss') meter?.missed(moved.length);
   }
 
+  function inTrace(held: HeldClaim): HeldClaim {
+    return traces === undefined ? held : { ...held, traced: traceAttempt(traces, held) };
+  }
+
   async function attempt(held: HeldClaim): Promise<void> {
-    const { claim } = held;
+    const { claim, traced } = held;
     killPoint('claim.committed');
     let result: Result;
     try {
@@ -178,10 +186,12 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     } finally {
       slots.free(claim.endpointId);
     }
+    traced?.called(result);
     try {
       await settle(result, held);
       letGo(claim);
     } catch (error) {
+      traced?.failed();
       // It was called: given up as lost it would be called again at once, without end. Its claim is left to expire.
       setTimeout(() => letGo(claim), options.leaseMs).unref();
       throw error;
@@ -215,11 +225,17 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   async function settle(result: Result, held?: HeldClaim): Promise<void> {
     const settled = await settler.settle(result);
-    report(result, settled);
+    report(result, settled, held?.traced?.traceId);
     meter?.settled(result, settled, held);
+    held?.traced?.settled(result, settled);
     if (settled.state === 'due' && settled.effect === 'applied') {
       announcer.announce([
-        { ...settled, attempt: settled.latestAttempt + 1, remainingMs: settled.remainingMs ?? 0 },
+        {
+          ...settled,
+          attempt: settled.latestAttempt + 1,
+          remainingMs: settled.remainingMs ?? 0,
+          traceParent: held?.claim.traceParent,
+        },
       ]);
     }
     if (settled.disabledEndpoint) options.onEndpointDisabled(settled.endpointId);
@@ -236,7 +252,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     return lapse(deliveryId, verdict, target?.policy);
   }
 
-  function report(result: Result, settled: Settled): void {
+  function report(result: Result, settled: Settled, traceId: string | undefined): void {
     log.info('attempt', {
       delivery_id: result.deliveryId,
       contract_ref: settled.contractRef,
@@ -249,6 +265,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       effect: settled.effect,
       state: settled.state,
       next_in_ms: settled.remainingMs,
+      trace_id: traceId,
     });
   }
 
@@ -260,7 +277,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         meter?.verdict('not_understood');
         return setAside(options.publisher, options.poison, { message, reason: wakeUp.problem });
       }
-      return follow(wakeUp);
+      return follow(wakeUp, readTraceParent(message.properties.headers['traceparent']));
     },
     callsInFlight: () => [...slots.inFlight.values()].reduce((sum, calls) => sum + calls, 0),
   };
@@ -274,13 +291,4 @@ function strongest(wakeUps: readonly WakeUp[]): readonly WakeUp[] {
     if (known === undefined || known.attempt < wakeUp.attempt) byId.set(wakeUp.deliveryId, wakeUp);
   }
   return [...byId.values()];
-}
-
-/** Never so long that its deadline passes meanwhile. */
-function awayMs({ failing, marginMs }: Extract<Verdict, { verdict: 'crowded' }>, timeoutMs: number): number {
-  const { from, to } = failing ? FAILING_MS : CROWDED_MS;
-  const plannedMs = from + Math.random() * (to - from);
-  return marginMs === undefined
-    ? plannedMs
-    : Math.max(CROWDED_MS.from, Math.min(plannedMs, (marginMs - timeoutMs) / 2));
 }

@@ -23,7 +23,11 @@ export async function startRoles(roles: readonly Role[], config: Config, log: Lo
   let httpUrl = '';
   const stop = await inScope(async (scope) => {
     const telemetry = scope.own(openTelemetry(config.telemetry, log), (t) => t.close());
-    const shared: Shared = { meters: telemetry.meters, readiness: createReadiness(config) };
+    const shared: Shared = {
+      meters: telemetry.meters,
+      traces: telemetry.traces,
+      readiness: createReadiness(config),
+    };
     const stops: Stop[] = [];
     scope.onStop(() => stopAll(stops));
     if (roles.includes('reconciler')) stops.push(await startReconciler(config, log, shared));

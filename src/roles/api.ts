@@ -11,8 +11,9 @@ import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Scope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
+import { measureParts } from './measure.ts';
 import { openCalendars, openEndpointOperator, openParts, openRescheduler, type Shared } from './parts.ts';
-import { addPartsProbes, type Readiness } from './readiness.ts';
+import { addPartsProbes } from './readiness.ts';
 
 export interface HttpRoleOptions extends Shared {
   /** Whether this process serves the API, and not only health and metrics. */
@@ -30,18 +31,19 @@ const PAYLOADS_PER_BATCH = 8;
 export async function startHttp(
   config: Config,
   log: Log,
-  { isApi, readiness, metrics }: HttpRoleOptions,
+  { isApi, metrics, ...shared }: HttpRoleOptions,
 ): Promise<{ readonly stop: Stop; readonly url: string }> {
   let server: HttpServer | undefined;
   const stop = await inScope(async (scope) => {
-    const api = isApi ? await openApi(scope, config, { log, readiness }) : undefined;
+    const api = isApi ? await openApi(scope, config, { log, ...shared }) : undefined;
     server = await scope.own(
       startHttpServer({
         log,
         http: config.http,
         api: api?.parts,
-        checkReadiness: () => readiness.check(),
+        checkReadiness: () => shared.readiness.check(),
         metrics,
+        traces: shared.traces,
       }),
       (s) => s.close(),
     );
@@ -54,14 +56,15 @@ export async function startHttp(
 async function openApi(
   scope: Scope,
   config: Config,
-  { log, readiness }: { readonly log: Log; readonly readiness: Readiness },
+  { log, meters, traces, readiness }: Shared & { readonly log: Log },
 ): Promise<{ readonly parts: Api; readonly endLongOnes: () => void }> {
   const parts = await openParts(scope, config, log);
   await requireMigrated(parts.pool);
   addPartsProbes(readiness, parts);
+  measureParts(meters, parts);
   const { timeoutMs } = config.egress;
   const { maxPayloadBytes } = config.limits;
-  const common = { db: parts.pool, announcer: parts.announcer, timeoutMs };
+  const common = { db: parts.pool, announcer: parts.announcer, timeoutMs, traces };
   const calendars = openCalendars(config);
   const abort = new AbortController();
   const { privateKey } = config.sealing;

@@ -17,14 +17,15 @@ const ENVELOPE_BYTES = 64 * 1024;
 const PREFETCH = 1_000;
 
 /** The ingress role: takes commands of other services over AMQP. */
-export function startIngress(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {
+export function startIngress(config: Config, log: Log, { meters, traces, readiness }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
     addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
-    const common = { db: parts.pool, announcer: parts.announcer, timeoutMs: config.egress.timeoutMs };
+    const { timeoutMs } = config.egress;
+    const common = { db: parts.pool, announcer: parts.announcer, timeoutMs, traces };
     const events = scope.own(createEventAcceptor(common), (a) => a.close());
     const calendars = openCalendars(config);
     const reminders = scope.own(createReminderAcceptor({ ...common, calendars }), (a) => a.close());
@@ -41,6 +42,7 @@ export function startIngress(config: Config, log: Log, { meters, readiness }: Sh
           log,
           rejected: names.commandsRejected,
           maxBodyBytes: config.limits.maxPayloadBytes + ENVELOPE_BYTES,
+          traces,
           onAnswered: (command, result) => answered([command, result]),
           handlers: commandHandlers({
             events,

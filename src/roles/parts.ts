@@ -12,6 +12,7 @@ import { type Config, loadCalendarSource } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Meters } from '../runtime/metrics.ts';
 import type { Scope } from '../runtime/scope.ts';
+import type { Traces } from '../runtime/traces.ts';
 import { openPool, type Pool } from '../store/pool.ts';
 import type { Readiness } from './readiness.ts';
 
@@ -25,6 +26,8 @@ export interface Parts {
 /** What the roles of one process share. */
 export interface Shared {
   readonly meters: Meters;
+  /** Undefined: none are made. */
+  readonly traces: Traces | undefined;
   readonly readiness: Readiness;
 }
 

@@ -21,7 +21,7 @@ import { addPartsProbes } from './readiness.ts';
 const HAND_BACK_MS = 2_000;
 
 /** The worker role: claims what is due, calls the endpoints, settles. */
-export function startWorker(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {
+export function startWorker(config: Config, log: Log, { meters, traces, readiness }: Shared): Promise<Stop> {
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
@@ -62,6 +62,8 @@ export function startWorker(config: Config, log: Log, { meters, readiness }: Sha
       ),
       settler,
       meter: createDeliveryMeter(meters),
+      traces,
+      sendTraceParent: config.telemetry.traceparent,
       send: egress.send,
       sendToSink: recordInsteadOfSending,
       shadowAll: config.shadow.all,

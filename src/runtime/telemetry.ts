@@ -4,18 +4,28 @@ import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
 import { DiagLogLevel, diag } from '@opentelemetry/api';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import { resourceFromAttributes } from '@opentelemetry/resources';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
 import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
 import { pause } from './backoff.ts';
 import { version } from './build-info.ts';
 import type { Config } from './config.ts';
 import type { Log } from './log.ts';
 import { createMeters } from './meters.ts';
 import type { Meters } from './metrics.ts';
+import { createTraces, type Traces } from './traces.ts';
 
 /** What a process tells about itself to those who watch. */
 export interface Telemetry {
   readonly meters: Meters;
+  /** Undefined: none are made. */
+  readonly traces: Traces | undefined;
   /** Every metric in Prometheus's text format. */
   metricsText(): Promise<string>;
   /** Sends what is left, within two seconds; never rejects. */
@@ -45,9 +55,11 @@ export function openTelemetry(config: Config['telemetry'], log: Log): Telemetry 
   });
   const meters = createMeters(provider.getMeter('duepost', version));
   const eventLoop = measureProcess(meters);
+  const tracing = openTracing(config, resource);
 
   return {
     meters,
+    traces: tracing && createTraces(tracing.getTracer('duepost', version)),
     async metricsText() {
       const { resourceMetrics, errors } = await scraped.collect();
       for (const error of errors) log.fault('metrics_incomplete', error);
@@ -55,15 +67,30 @@ export function openTelemetry(config: Config['telemetry'], log: Log): Telemetry 
     },
     async close() {
       eventLoop.disable();
-      const sent = provider
-        .shutdown()
-        .catch((error: unknown) => log.warn('telemetry_not_sent', { error: String(error) }));
+      const sent = Promise.all([provider.shutdown(), tracing?.shutdown()]).catch((error: unknown) =>
+        log.warn('telemetry_not_sent', { error: String(error) }),
+      );
       // A collector that is away must not hold up the end of a process.
       const given = new AbortController();
       await Promise.race([sent, pause(LONGEST_CLOSE_MS, given.signal)]);
       given.abort();
     },
   };
+}
+
+function openTracing(
+  { traces, otlpEndpoint, sampleRatio }: Config['telemetry'],
+  resource: Resource,
+): TracerProvider | undefined {
+  if (traces === 'off' || otlpEndpoint === undefined) return undefined;
+  return new TracerProvider({
+    resource,
+    // Whoever calls us with a trace has decided; the rest is decided by the id, alike in every process.
+    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampleRatio) }),
+    spanProcessors: [
+      new BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url: signalUrl(otlpEndpoint, 'traces') }) }),
+    ],
+  });
 }
 
 function pushTo(endpoint: string): PeriodicExportingMetricReader {

@@ -44,7 +44,8 @@ export async function listRiskCandidates(
     name: 'list_risk_candidates',
     text: `
       with page as (
-        select delivery_id, reminder_id, endpoint_id, state, due_at, deadline_at, at_risk_at, attempt, attempt_base
+        select delivery_id, reminder_id, endpoint_id, state, due_at, deadline_at, at_risk_at,
+               attempt - attempt_base - manual_attempts - unsent_attempts as attempts
           from delivery
          where due_at is not null
            and (due_at, delivery_id) > (coalesce($1::timestamptz, '-infinity'), $2)
@@ -53,14 +54,14 @@ export async function listRiskCandidates(
          limit $5
       )
       select p.delivery_id, case when p.reminder_id is null then 'event' else 'reminder' end as kind, p.state,
-             p.attempt - p.attempt_base as attempts,
+             p.attempts,
              1000 * extract(epoch from p.deadline_at - now())::float8 as margin_ms,
              1000 * extract(epoch from now() - p.due_at)::float8 as overdue_ms,
              e.consecutive_failures as failures, e.policy, p.due_at::text as due_text,
              p.deadline_at is not null
                and p.at_risk_at is null
                and p.state in ('due', 'held')
-               and (p.state = 'held' or p.due_at < now() or p.attempt > p.attempt_base or e.consecutive_failures >= $4)
+               and (p.state = 'held' or p.due_at < now() or p.attempts > 0 or e.consecutive_failures >= $4)
                as relevant
         from page p
         join endpoint e on e.endpoint_id = p.endpoint_id

@@ -30,6 +30,8 @@ export interface Claim {
   readonly endpointRevision: number;
   readonly idempotencyKey: string;
   readonly contractRef: string | undefined;
+  /** The trace it belongs to; undefined: none was made when it was accepted. */
+  readonly traceParent: string | undefined;
   readonly claimedAt: Date;
   /** How far the host's clock was ahead of the database's when the claim arrived, network time included. */
   readonly hostClockOffsetMs: number;
@@ -136,7 +138,8 @@ with wake as (
     from winner w
    where d.delivery_id = w.delivery_id
   returning d.delivery_id, d.reminder_id, d.event_id, d.attempt,
-            d.attempt_base + d.manual_attempts + d.unsent_attempts as attempt_base, d.cycle, d.revision, d.idempotency_key, d.contract_ref, d.endpoint_id
+            d.attempt_base + d.manual_attempts + d.unsent_attempts as attempt_base, d.cycle, d.revision, d.idempotency_key, d.contract_ref, d.endpoint_id,
+            d.trace_parent
 ), opened as (
   insert into attempt (kind, delivery_id, attempt, cycle, claimed_at, claimed_by, url)
   select case when c.reminder_id is null then 'event' else 'reminder' end,
@@ -157,7 +160,7 @@ select a.delivery_id,
          case when a.state = 'in_flight' then a.claim_expires_at else a.due_at end) - now())::float8 as remaining_ms,
        1000 * extract(epoch from a.deadline_at - now())::float8 as margin_ms,
        now() as claimed_at,
-       c.attempt, c.attempt_base, c.cycle, c.revision, c.idempotency_key, c.contract_ref,
+       c.attempt, c.attempt_base, c.cycle, c.revision, c.idempotency_key, c.contract_ref, c.trace_parent,
        case when a.reminder_id is null then 'event' else 'reminder' end as kind,
        a.url, b.bytes, b.sha256
   from asked a
@@ -194,6 +197,7 @@ interface Row {
   readonly revision: number;
   readonly idempotency_key: string;
   readonly contract_ref: string | null;
+  readonly trace_parent: string | null;
   readonly kind: 'reminder' | 'event';
   readonly url: string;
   readonly bytes: Buffer;
@@ -288,6 +292,7 @@ function toClaim(row: Row): Claim {
     endpointRevision: row.endpoint_revision,
     idempotencyKey: row.idempotency_key,
     contractRef: row.contract_ref ?? undefined,
+    traceParent: row.trace_parent ?? undefined,
     claimedAt: row.claimed_at,
     hostClockOffsetMs: Date.now() - row.claimed_at.getTime(),
     overdueMs: -row.remaining_ms,
