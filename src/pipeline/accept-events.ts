@@ -20,7 +20,6 @@ import {
   newId,
   type Outcome,
 } from './accept.ts';
-import type { Announcer } from './announce.ts';
 
 /** An event as a producer hands it in. */
 export interface EventRequest extends Traced {

@@ -55,7 +55,7 @@ function historyOf(changes: Readonly<Record<string, (n: number) => number>>): Sc
 
 test('every rule reads metrics that exist and points to its place in the runbook', () => {
   const runbook = readFileSync(join(packageRoot, 'docs/operating.md'), 'utf8');
-  const headings = [...runbook.matchAll(/^### (Duepost\w+)$/gm)].map((match) => match[1]);
+  const headings = [...runbook.matchAll(/^### (Duepost\w+)$/gm)].map((match) => match[1] ?? '');
   expect(headings.toSorted()).toEqual(RULES.map((rule) => rule.alert).toSorted());
   for (const rule of RULES) {
     expect(unknownMetrics(rule.expr), rule.alert).toEqual([]);
