@@ -1,3 +1,4 @@
+import { type Condition, chooseConditions } from './conditions.ts';
 import { DELIVERY_COLUMNS, type Delivery, type DeliveryRow, toDelivery } from './deliveries.ts';
 import type { EndpointStatus } from './endpoints.ts';
 import type { Queryable } from './pool.ts';
@@ -22,25 +23,15 @@ export interface DeadLetterFilter {
   readonly deadBefore?: Date | undefined;
 }
 
-const MATCHES = `d.dead_reason is not null
-         and ($1::text is null or d.endpoint_id = $1)
-         and ($2::text is null or d.dead_reason = $2)
-         and ($3::text is null or d.contract_ref = $3)
-         and ($4::timestamptz is null or d.ended_at >= $4)
-         and ($5::timestamptz is null or d.ended_at < $5)`;
-
-function values(filter: DeadLetterFilter): unknown[] {
+function conditionsOf(filter: DeadLetterFilter): Condition[] {
   return [
-    filter.endpointId ?? null,
-    filter.deadReason ?? null,
-    filter.contractRef ?? null,
-    filter.deadAfter ?? null,
-    filter.deadBefore ?? null,
+    { name: 'endpoint', value: filter.endpointId, text: (p) => `d.endpoint_id = ${p}` },
+    { name: 'reason', value: filter.deadReason, text: (p) => `d.dead_reason = ${p}` },
+    { name: 'contract', value: filter.contractRef, text: (p) => `d.contract_ref = ${p}` },
+    { name: 'after', value: filter.deadAfter, text: (p) => `d.ended_at >= ${p}` },
+    { name: 'before', value: filter.deadBefore, text: (p) => `d.ended_at < ${p}` },
   ];
 }
-
-/** After every id there is. */
-const NEWEST = 'dlv_~';
 
 /** Dead letters, the newest delivery first, from before `before` (an id; undefined: from the newest). */
 export async function listDeadLetters(
@@ -48,10 +39,14 @@ export async function listDeadLetters(
   filter: DeadLetterFilter,
   page: { readonly before: string | undefined; readonly limit: number },
 ): Promise<DeadLetter[]> {
+  const asked = chooseConditions(
+    [{ name: 'page', value: page.before, text: (p) => `d.delivery_id < ${p}` }, ...conditionsOf(filter)],
+    [page.limit],
+  );
   const result = await db.query<
     DeliveryRow & { last_outcome: string | null; last_status: number | null; last_error: string | null }
   >({
-    name: 'list_dead_letters',
+    name: `list_dead_letters${asked.suffix}`,
     text: `
       select ${DELIVERY_COLUMNS},
              a.outcome as last_outcome, a.status as last_status, a.error as last_error
@@ -61,11 +56,11 @@ export async function listDeadLetters(
           on a.delivery_id = d.delivery_id
          and a.attempt = d.attempt
          and a.kind = case when d.reminder_id is null then 'event' else 'reminder' end
-       where ${MATCHES}
-         and d.delivery_id < $6
+       where d.dead_reason is not null
+         and ${asked.where}
        order by d.delivery_id desc
-       limit $7`,
-    values: [...values(filter), page.before ?? NEWEST, page.limit],
+       limit $1`,
+    values: asked.values,
   });
   return result.rows.map((row) => ({
     delivery: toDelivery(row),
@@ -80,13 +75,15 @@ export async function countDeadLetters(
   db: Queryable,
   filter: DeadLetterFilter,
 ): Promise<{ readonly matched: number; readonly at: Date }> {
+  const asked = chooseConditions(conditionsOf(filter));
   const result = await db.query<{ matched: number; at: Date }>({
-    name: 'count_dead_letters',
+    name: `count_dead_letters${asked.suffix}`,
     text: `
       select count(*)::int as matched, now() as at
         from delivery d
-       where ${MATCHES}`,
-    values: values(filter),
+       where d.dead_reason is not null
+         and ${asked.where}`,
+    values: asked.values,
   });
   return result.rows[0] as { matched: number; at: Date };
 }
@@ -123,18 +120,20 @@ export async function listReplayCandidates(
   filter: DeadLetterFilter,
   page: { readonly after: string; readonly limit: number; readonly timeoutMs: number },
 ): Promise<ReplayCandidate[]> {
+  const asked = chooseConditions(conditionsOf(filter), [page.after, page.limit, page.timeoutMs]);
   const result = await db.query<CandidateRow>({
-    name: 'list_replay_candidates',
+    name: `list_replay_candidates${asked.suffix}`,
     text: `
       select d.delivery_id, e.status as endpoint_status,
-             coalesce(d.deadline_at - $8 * interval '1 millisecond' < now(), false) as is_too_late
+             coalesce(d.deadline_at - $3 * interval '1 millisecond' < now(), false) as is_too_late
         from delivery d
         join endpoint e on e.endpoint_id = d.endpoint_id
-       where ${MATCHES}
-         and d.delivery_id > $6
+       where d.dead_reason is not null
+         and d.delivery_id > $1
+         and ${asked.where}
        order by d.delivery_id
-       limit $7`,
-    values: [...values(filter), page.after, page.limit, page.timeoutMs],
+       limit $2`,
+    values: asked.values,
   });
   return result.rows.map(toCandidate);
 }

@@ -1,3 +1,4 @@
+import { chooseConditions } from './conditions.ts';
 import type { Position } from './due.ts';
 import type { Queryable } from './pool.ts';
 
@@ -120,17 +121,23 @@ export async function listReminders(
   db: Queryable,
   page: { readonly contractRef?: string; readonly before?: string; readonly limit: number },
 ): Promise<Reminder[]> {
+  const asked = chooseConditions(
+    [
+      { name: 'contract', value: page.contractRef, text: (p) => `r.contract_ref = ${p}` },
+      { name: 'before', value: page.before, text: (p) => `r.reminder_id < ${p}` },
+    ],
+    [page.limit],
+  );
   const result = await db.query<ReminderRow>({
-    name: 'list_reminders',
+    name: `list_reminders${asked.suffix}`,
     text: `
       select ${REMINDER_COLUMNS}
         from reminder r
         join delivery d on d.delivery_id = r.delivery_id
-       where ($1::text is null or r.contract_ref = $1)
-         and ($2::text is null or r.reminder_id < $2)
+       where ${asked.where}
        order by r.reminder_id desc
-       limit $3`,
-    values: [page.contractRef ?? null, page.before ?? null, page.limit],
+       limit $1`,
+    values: asked.values,
   });
   return result.rows.map(toReminder);
 }

@@ -99,7 +99,7 @@ describe('a batch', () => {
       'event',
     ]);
     expect(body.data[2].event_id).toBe(body.data[0].event_id);
-    expect([body.data[0].duplicate, body.data[2].duplicate].sort()).toEqual([false, true]);
+    expect(body.data[0].duplicate).not.toBe(body.data[2].duplicate);
     expect(body.data[1].errors[0].path).toBe('/type');
   });
 
@@ -130,11 +130,11 @@ test('200 at once, over HTTP and AMQP, are one event with one answer for all', a
   );
   const answers = [
     ...(await Promise.all(overHttp)).map(({ status, body }) => ({ ok: status === 202, ...body })),
-    ...(await Promise.all(overAmqp)).map(({ correlation_id: _, ...body }) => body),
+    ...(await Promise.all(overAmqp)).map((body) => ({ ...body, correlation_id: undefined })),
   ] as { ok: boolean; duplicate: boolean }[];
   expect(answers).toHaveLength(200);
   expect(answers.filter((a) => !a.duplicate)).toHaveLength(1);
-  expect(new Set(answers.map(({ duplicate: _, ...same }) => JSON.stringify(same))).size).toBe(1);
+  expect(new Set(answers.map((a) => JSON.stringify({ ...a, duplicate: undefined }))).size).toBe(1);
   expect(answers[0]?.ok).toBe(true);
   const stored = await api.product.parts.pool.query(
     `select count(*)::int as deliveries from delivery where idempotency_key like 'k2:%'`,
