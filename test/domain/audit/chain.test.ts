@@ -46,11 +46,6 @@ test('names the gap where an entry was removed, and the entry that stands twice'
 
 test('names both entries whose contents were exchanged', () => {
   const [first, second, third, fourth] = whole as [TrailEntry, TrailEntry, TrailEntry, TrailEntry];
-  const exchanged = [
-    first,
-    { ...third, entry: 2 },
-    { ...second, entry: 3 },
-    fourth,
-  ];
+  const exchanged = [first, { ...third, entry: 2 }, { ...second, entry: 3 }, fourth];
   expect(checkChain(exchanged).map((f) => f.entry)).toEqual([2, 3, 4]);
 });

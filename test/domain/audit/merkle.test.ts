@@ -28,14 +28,25 @@ function definition(leaves: readonly Buffer[]): Buffer {
 
 test('hashes the trees of the certificate transparency test vectors to their known roots', () => {
   // The eight inputs and roots that implementations of RFC 6962 and 9162 have in common.
-  const inputs = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];
+  const inputs = [
+    '',
+    '00',
+    '10',
+    '2021',
+    '3031',
+    '40414243',
+    '5051525354555657',
+    '606162636465666768696a6b6c6d6e6f',
+  ];
   const leaves = inputs.map((hex) => hashLeaf(Buffer.from(hex, 'hex')));
   const roots = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => rootOf(leaves.slice(0, n)).toString('hex'));
   expect(roots[0]).toBe('6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d');
   expect(roots[1]).toBe('fac54203e7cc696cf0dfcb42c92a1d9dbaf70ad9e621f4bd8d98662f00e3c125');
   expect(roots[2]).toBe('aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77');
   expect(roots[7]).toBe('5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328');
-  expect(emptyRoot().toString('hex')).toBe('e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855');
+  expect(emptyRoot().toString('hex')).toBe(
+    'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  );
 });
 
 test('hashes every tree as the definition does, and the same by growing it leaf by leaf', () => {
