@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { InvalidArgumentError } from 'commander';
 import type { Role } from '../roles/all.ts';
+import { withoutFloods } from '../runtime/flood.ts';
 import { armKillPoint } from '../runtime/kill-point.ts';
 import { type Log, openLog } from '../runtime/log.ts';
 import type { Stop } from '../runtime/scope.ts';
@@ -39,7 +40,7 @@ function parseRoles(text: string): Role[] {
 async function serve(options: CommonOptions & { roles: Role[] }): Promise<void> {
   const config = loadConfigFor(options);
   armKillPoint(config.killPoint);
-  const log = openLog(config.log);
+  const log = withoutFloods(openLog(config.log));
   exitOnCrash(log);
   const signalled = nextSignal();
   // Whoever asks twice does not want to wait, not even for a start.

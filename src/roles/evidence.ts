@@ -3,6 +3,7 @@ import { retain } from '../pipeline/evidence/retention.ts';
 import { sealWaiting } from '../pipeline/evidence/seal.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
+import type { Meters } from '../runtime/metrics.ts';
 import type { Pool } from '../store/pool.ts';
 
 const RETENTION_INTERVAL_MS = 60 * 60_000;
@@ -10,19 +11,29 @@ const RETENTION_INTERVAL_MS = 60 * 60_000;
 /** Seals what waits, and drops what is older than it is kept. */
 export function startEvidenceLoops(
   loop: (name: string, pauseMs: number, pass: () => Promise<void>) => void,
-  of: { readonly pool: Pool; readonly config: Config; readonly log: Log; readonly signal: AbortSignal },
+  of: {
+    readonly pool: Pool;
+    readonly config: Config;
+    readonly log: Log;
+    readonly signal: AbortSignal;
+    readonly meters: Meters;
+  },
 ): void {
-  const { pool, config, log, signal } = of;
+  const { pool, config, log, signal, meters } = of;
+  const sealed = meters.counter('duepost_seals_total');
+  const removed = meters.counter('duepost_retention_removed_total');
   const { privateKey, intervalMs } = config.sealing;
   if (privateKey === undefined) {
     log.warn('sealing_is_off', { reason: 'no sealing key is configured: see duepost audit keygen' });
   } else {
     const signer = createSigner(privateKey);
     loop('seal', intervalMs, async () => {
-      await sealWaiting({ pool, signer, log, signal });
+      const seals = await sealWaiting({ pool, signer, log, signal });
+      sealed([], seals?.length ?? 0);
     });
   }
   loop('retention', RETENTION_INTERVAL_MS, async () => {
-    await retain({ pool, log, signal, retention: config.retention, actor: 'retention' });
+    const months = await retain({ pool, log, signal, retention: config.retention, actor: 'retention' });
+    for (const month of months ?? []) removed([month.kind], month.removed);
   });
 }

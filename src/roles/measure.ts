@@ -42,9 +42,16 @@ export function measureConsumer(meters: Meters, queue: string, consumer: Consume
 export function measureLoop<T>(meters: Meters, name: string, pass: () => Promise<T>): () => Promise<T> {
   let succeededAtMs = performance.now();
   meters.source('duepost_loop_age_seconds', () => [[[name], (performance.now() - succeededAtMs) / 1000]]);
+  const failed = meters.counter('duepost_loop_failures_total');
+  failed([name], 0);
   return async () => {
-    const result = await pass();
-    succeededAtMs = performance.now();
-    return result;
+    try {
+      const result = await pass();
+      succeededAtMs = performance.now();
+      return result;
+    } catch (error) {
+      failed([name]);
+      throw error;
+    }
   };
 }

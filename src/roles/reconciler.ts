@@ -85,7 +85,7 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       const made = await ensurePartitions(parts.pool);
       if (made > 0) log.info('partitions_made', { made });
     });
-    startEvidenceLoops(loop, { pool: parts.pool, config, log, signal: abort.signal });
+    startEvidenceLoops(loop, { pool: parts.pool, config, log, signal: abort.signal, meters });
     scope.onStop(() => abort.abort());
     log.info('reconciler_started', { horizon_ms: config.horizonMs });
   });

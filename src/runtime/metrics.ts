@@ -136,6 +136,18 @@ export const METRICS = {
     initial: [[]],
     help: 'Notices for other services that the broker has confirmed.',
   },
+  duepost_seals_total: { kind: 'counter', initial: [[]], help: 'Seals made over evidence.' },
+  duepost_retention_removed_total: {
+    kind: 'counter',
+    labels: ['kind'],
+    initial: [['reminder'], ['event']],
+    help: 'Deliveries whose evidence was older than it is kept, and was dropped.',
+  },
+  duepost_loop_failures_total: {
+    kind: 'counter',
+    labels: ['loop'],
+    help: 'Passes of a loop that failed; seal and retention are those of the evidence.',
+  },
   duepost_deliveries: {
     kind: 'gauge',
     labels: ['state'],

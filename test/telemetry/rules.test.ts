@@ -15,6 +15,7 @@ const HEALTHY = `
 duepost_loop_age_seconds{loop="reconcile"} 1
 duepost_loop_age_seconds{loop="feed"} 20
 duepost_loop_age_seconds{loop="partitions"} 3000
+duepost_loop_age_seconds{loop="seal"} 40
 duepost_queue_consumers{queue="deliveries"} 2
 duepost_queue_consumers{queue="commands"} 1
 duepost_queue_messages{queue="deliveries"} 3
@@ -106,6 +107,8 @@ test.each([
   ['DuepostNoticesStuck', { duepost_notices_waiting: () => 1_001 }],
   ['DuepostPoolExhausted', { duepost_database_pool_waiting: () => 4 }],
   ['DuepostEventLoopLag', { duepost_event_loop_lag_seconds: () => 0.7 }],
+  ['DuepostEvidenceStalled', { 'duepost_loop_age_seconds{loop="seal"}': () => 3_700 }],
+  ['DuepostEvidenceStalled', { 'duepost_loop_age_seconds{loop="partitions"}': () => 15_000 }],
   ['DuepostClockSkew', { duepost_clock_skew_seconds: () => -30 }],
 ])('%s fires, and nothing else', (alert, changes) => {
   expect(alertsFiring(RULES, historyOf(changes))).toEqual([alert]);
