@@ -212,7 +212,12 @@ export async function readPulse(db: Queryable, atMost: number): Promise<Pulse> {
     name: 'read_pulse',
     text: `
       select (select count(*)::int
-                from (select from delivery where at_risk_at is not null and due_at is not null limit $1) as risk
+                from (select
+                        from delivery
+                       where at_risk_at is not null
+                         and due_at is not null
+                       order by deadline_at, delivery_id
+                       limit $1) as risk
              ) as at_risk,
              (select count(*)::int from (select from notice limit $1) as waiting) as notices,
              (select 1000 * extract(epoch from due_at - now())::float8 from watermark) as lead_ms,
