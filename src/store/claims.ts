@@ -1,3 +1,4 @@
+import { intArray, textArray } from './binary-arrays.ts';
 import type { Queryable } from './pool.ts';
 
 /** A wake-up that asks for a claim, and the bounds under which one is given. */
@@ -220,10 +221,10 @@ export async function claimDeliveries(db: Queryable, request: ClaimRequest): Pro
     name: 'claim_deliveries',
     text: CLAIM,
     values: [
-      request.wakeUps.map((w) => w.deliveryId),
-      request.wakeUps.map((w) => w.attempt),
-      [...request.inFlight.keys()],
-      [...request.inFlight.values()],
+      textArray(request.wakeUps.map((w) => w.deliveryId)),
+      intArray(request.wakeUps.map((w) => w.attempt)),
+      textArray([...request.inFlight.keys()]),
+      intArray([...request.inFlight.values()]),
       request.maxPerEndpoint,
       request.timeoutMs,
       request.leaseMs,

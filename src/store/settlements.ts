@@ -1,5 +1,6 @@
 import type { DeadReason, Outcome } from '../domain/outcome.ts';
 import { LAST_CALL_MARGIN_MS } from '../domain/retry.ts';
+import { boolArray, floatArray, intArray, textArray } from './binary-arrays.ts';
 import type { Queryable } from './pool.ts';
 
 /** What an attempt ended in, and what was decided about its delivery. */
@@ -268,35 +269,34 @@ export async function settleAttempts(
   settlements: readonly Settlement[],
   by: { readonly holder: string; readonly timeoutMs: number },
 ): Promise<Settled[]> {
-  const column = <T>(pick: (s: Settlement) => T | undefined): (T | null)[] =>
-    settlements.map((s) => pick(s) ?? null);
+  const of = <T>(pick: (s: Settlement) => T): T[] => settlements.map(pick);
   const result = await db.query<Row>({
     name: 'settle_attempts',
     text: SETTLE,
     values: [
-      column((s) => s.deliveryId),
-      column((s) => s.attempt),
-      column((s) => s.revision),
-      column((s) => s.decision),
-      column((s) => s.outcome),
-      column((s) => s.endpointFailed),
-      column((s) => s.gone),
-      column((s) => s.handedBack),
-      column((s) => s.deadReason),
-      column((s) => s.delayMs),
-      column((s) => s.startedAgoMs),
-      column((s) => s.finishedAgoMs),
-      column((s) => s.durationMs),
-      column((s) => s.status),
-      column((s) => s.error),
-      column((s) => s.errorDetail),
-      column((s) => s.retryAfterSeconds),
-      column((s) => s.retryAfterClamped),
-      column((s) => s.responseExcerpt),
-      column((s) => s.trail),
+      textArray(of((s) => s.deliveryId)),
+      intArray(of((s) => s.attempt)),
+      intArray(of((s) => s.revision)),
+      textArray(of((s) => s.decision)),
+      textArray(of((s) => s.outcome)),
+      boolArray(of((s) => s.endpointFailed)),
+      boolArray(of((s) => s.gone)),
+      boolArray(of((s) => s.handedBack)),
+      textArray(of((s) => s.deadReason)),
+      floatArray(of((s) => s.delayMs)),
+      floatArray(of((s) => s.startedAgoMs)),
+      floatArray(of((s) => s.finishedAgoMs)),
+      intArray(of((s) => s.durationMs)),
+      intArray(of((s) => s.status)),
+      textArray(of((s) => s.error)),
+      textArray(of((s) => s.errorDetail)),
+      intArray(of((s) => s.retryAfterSeconds)),
+      boolArray(of((s) => s.retryAfterClamped)),
+      textArray(of((s) => s.responseExcerpt)),
+      textArray(of((s) => s.trail)),
       by.holder,
       by.timeoutMs,
-      column((s) => s.shadow),
+      boolArray(of((s) => s.shadow)),
     ],
   });
   return result.rows.map((row) => ({

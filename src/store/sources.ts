@@ -1,3 +1,4 @@
+import { boolArray, bytesArray, floatArray, instantArray, intArray, textArray } from './binary-arrays.ts';
 import type { Queryable } from './pool.ts';
 
 /** A delivery row to be, of a reminder or an event. */
@@ -109,12 +110,12 @@ with inserted as (
     notice_period, jurisdiction, time_zone_given, time_zone, deadline_period, deadline_given_at, due_at, deadline_at,
     late_start, due_proof)
   select r.reminder_id, r.delivery_id, r.idempotency_key, r.content_sha256, r.endpoint_id, r.contract_ref, r.type,
-         r.renewal_date, r.notice_period, r.jurisdiction, r.time_zone_given, r.time_zone, r.deadline_period,
-         r.deadline_given_at, r.due_at, r.deadline_at, r.late_start, r.due_proof
+         r.renewal_date::date, r.notice_period, r.jurisdiction, r.time_zone_given, r.time_zone, r.deadline_period,
+         r.deadline_given_at, r.due_at, r.deadline_at, r.late_start, r.due_proof::jsonb
     from unnest(
-           $15::text[], $16::text[], $17::text[], $18::bytea[], $19::text[], $20::text[], $21::text[], $22::date[],
+           $15::text[], $16::text[], $17::text[], $18::bytea[], $19::text[], $20::text[], $21::text[], $22::text[],
            $23::text[], $24::text[], $25::text[], $26::text[], $27::text[], $28::timestamptz[], $29::timestamptz[],
-           $30::timestamptz[], $31::bool[], $32::jsonb[])
+           $30::timestamptz[], $31::bool[], $32::text[])
          as r (reminder_id, delivery_id, idempotency_key, content_sha256, endpoint_id, contract_ref, type,
                renewal_date, notice_period, jurisdiction, time_zone_given, time_zone, deadline_period,
                deadline_given_at, due_at, deadline_at, late_start, due_proof)
@@ -126,8 +127,8 @@ ${INSERT_REST}`;
 const INSERT_EVENTS = `
 with inserted as (
   insert into event (event_id, idempotency_key, content_sha256, type, contract_ref, answer)
-  select e.event_id, e.idempotency_key, e.content_sha256, e.type, e.contract_ref, e.answer
-    from unnest($15::text[], $16::text[], $17::bytea[], $18::text[], $19::text[], $20::jsonb[])
+  select e.event_id, e.idempotency_key, e.content_sha256, e.type, e.contract_ref, e.answer::jsonb
+    from unnest($15::text[], $16::text[], $17::bytea[], $18::text[], $19::text[], $20::text[])
          as e (event_id, idempotency_key, content_sha256, type, contract_ref, answer)
    order by e.idempotency_key
   on conflict (idempotency_key) do nothing
@@ -143,31 +144,30 @@ export async function insertReminders(
   db: Queryable,
   reminders: readonly NewReminder[],
 ): Promise<Map<string, InsertedDelivery[]>> {
-  const of = <T>(pick: (r: NewReminder) => T | undefined): (T | null)[] =>
-    reminders.map((r) => pick(r) ?? null);
+  const of = <T>(pick: (r: NewReminder) => T): T[] => reminders.map(pick);
   return insertSources(db, {
     name: 'insert_reminders',
     text: INSERT_REMINDERS,
     sources: reminders.map((r) => ({ ...r, sourceId: r.reminderId, deliveries: [r.delivery] })),
     columns: [
-      of((r) => r.reminderId),
-      of((r) => r.delivery.deliveryId),
-      of((r) => r.idempotencyKey),
-      of((r) => r.contentSha256),
-      of((r) => r.delivery.endpointId),
-      of((r) => r.contractRef),
-      of((r) => r.type),
-      of((r) => r.renewalDate),
-      of((r) => r.noticePeriod),
-      of((r) => r.jurisdiction),
-      of((r) => r.timeZoneGiven),
-      of((r) => r.timeZone),
-      of((r) => r.deadlinePeriod),
-      of((r) => r.deadlineGivenAt),
-      of((r) => r.dueAt),
-      of((r) => r.deadlineAt),
-      of((r) => r.lateStart),
-      of((r) => JSON.stringify(r.dueProof)),
+      textArray(of((r) => r.reminderId)),
+      textArray(of((r) => r.delivery.deliveryId)),
+      textArray(of((r) => r.idempotencyKey)),
+      bytesArray(of((r) => r.contentSha256)),
+      textArray(of((r) => r.delivery.endpointId)),
+      textArray(of((r) => r.contractRef)),
+      textArray(of((r) => r.type)),
+      textArray(of((r) => r.renewalDate)),
+      textArray(of((r) => r.noticePeriod)),
+      textArray(of((r) => r.jurisdiction)),
+      textArray(of((r) => r.timeZoneGiven)),
+      textArray(of((r) => r.timeZone)),
+      textArray(of((r) => r.deadlinePeriod)),
+      instantArray(of((r) => r.deadlineGivenAt)),
+      instantArray(of((r) => r.dueAt)),
+      instantArray(of((r) => r.deadlineAt)),
+      boolArray(of((r) => r.lateStart)),
+      textArray(of((r) => JSON.stringify(r.dueProof))),
     ],
   });
 }
@@ -182,18 +182,18 @@ export async function insertEvents(
   db: Queryable,
   events: readonly NewEvent[],
 ): Promise<Map<string, InsertedDelivery[]>> {
-  const of = <T>(pick: (e: NewEvent) => T | undefined): (T | null)[] => events.map((e) => pick(e) ?? null);
+  const of = <T>(pick: (e: NewEvent) => T): T[] => events.map(pick);
   return insertSources(db, {
     name: 'insert_events',
     text: INSERT_EVENTS,
     sources: events.map((e) => ({ ...e, sourceId: e.eventId })),
     columns: [
-      of((e) => e.eventId),
-      of((e) => e.idempotencyKey),
-      of((e) => e.contentSha256),
-      of((e) => e.type),
-      of((e) => e.contractRef),
-      of((e) => JSON.stringify(e.answer)),
+      textArray(of((e) => e.eventId)),
+      textArray(of((e) => e.idempotencyKey)),
+      bytesArray(of((e) => e.contentSha256)),
+      textArray(of((e) => e.type)),
+      textArray(of((e) => e.contractRef)),
+      textArray(of((e) => JSON.stringify(e.answer))),
     ],
   });
 }
@@ -210,7 +210,7 @@ interface Insertion {
   readonly name: string;
   readonly text: string;
   readonly sources: readonly NewSource[];
-  readonly columns: readonly unknown[][];
+  readonly columns: readonly Buffer[];
 }
 
 async function insertSources(db: Queryable, insertion: Insertion): Promise<Map<string, InsertedDelivery[]>> {
@@ -226,20 +226,20 @@ async function insertSources(db: Queryable, insertion: Insertion): Promise<Map<s
     name: insertion.name,
     text: insertion.text,
     values: [
-      plans.map((p) => p.sourceId),
-      plans.map((p) => p.delivery.deliveryId),
-      plans.map((p) => p.delivery.endpointId),
-      plans.map((p) => p.delivery.idempotencyKey),
-      plans.map((p) => p.delivery.dueAt ?? null),
-      plans.map((p) => p.delivery.delayMs ?? null),
-      plans.map((p) => p.delivery.deadlineAt ?? null),
-      plans.map((p) => p.delivery.held),
-      sources.map((s) => s.sourceId),
-      sources.map((s) => s.body.bytes),
-      sources.map((s) => s.body.sha256),
-      sources.map((s) => s.body.dataOffset),
-      sources.map((s) => s.actor),
-      sources.map((s) => s.trail),
+      textArray(plans.map((p) => p.sourceId)),
+      textArray(plans.map((p) => p.delivery.deliveryId)),
+      textArray(plans.map((p) => p.delivery.endpointId)),
+      textArray(plans.map((p) => p.delivery.idempotencyKey)),
+      instantArray(plans.map((p) => p.delivery.dueAt)),
+      floatArray(plans.map((p) => p.delivery.delayMs)),
+      instantArray(plans.map((p) => p.delivery.deadlineAt)),
+      boolArray(plans.map((p) => p.delivery.held)),
+      textArray(sources.map((s) => s.sourceId)),
+      bytesArray(sources.map((s) => s.body.bytes)),
+      bytesArray(sources.map((s) => s.body.sha256)),
+      intArray(sources.map((s) => s.body.dataOffset)),
+      textArray(sources.map((s) => s.actor)),
+      textArray(sources.map((s) => s.trail)),
       ...insertion.columns,
     ],
   });
