@@ -7,7 +7,7 @@ import { signatureHeaders } from '../domain/signing.ts';
 import type { Answer, Send } from '../egress/send.ts';
 import { version } from '../runtime/build-info.ts';
 import { killPoint } from '../runtime/kill-point.ts';
-import type { Claim } from '../store/claims.ts';
+import type { Claim } from '../store/verdict.ts';
 import type { CallTarget } from './endpoint-cache.ts';
 import type { Result } from './settle.ts';
 import type { AttemptTrace } from './trace-attempt.ts';

@@ -1,4 +1,4 @@
-import type { Verdict } from '../store/claims.ts';
+import type { Verdict } from '../store/verdict.ts';
 
 /** How long a wake-up of a crowded endpoint goes away: until the crowd has passed, or a failing one may be well again. */
 const CROWDED_MS = { from: 1_000, to: 8_000 };

@@ -1,6 +1,6 @@
 import type { Meters } from '../runtime/metrics.ts';
-import type { Verdict } from '../store/claims.ts';
 import type { Settled } from '../store/settlements.ts';
+import type { Verdict } from '../store/verdict.ts';
 import type { HeldClaim } from './attempt.ts';
 import type { Result } from './settle.ts';
 

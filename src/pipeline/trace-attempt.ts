@@ -1,6 +1,6 @@
 import type { Traces } from '../runtime/traces.ts';
-import type { Claim } from '../store/claims.ts';
 import type { Settled } from '../store/settlements.ts';
+import type { Claim } from '../store/verdict.ts';
 import type { Result } from './settle.ts';
 
 /** The part of a trace that one attempt is: claim, call and settle, within the trace that its row belongs to. */

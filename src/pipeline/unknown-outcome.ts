@@ -1,5 +1,5 @@
 import { type Policy, policyInUse } from '../domain/policy.ts';
-import type { Claim, Verdict } from '../store/claims.ts';
+import type { Claim, Verdict } from '../store/verdict.ts';
 import type { Result } from './settle.ts';
 
 /** Why a claim is given back by its holder. */

@@ -4,13 +4,14 @@ import { createReminderAcceptor, type ReminderAcceptor } from '../../src/pipelin
 import { createRescheduler, type Rescheduler } from '../../src/pipeline/reschedule.ts';
 import { openCalendars } from '../../src/roles/parts.ts';
 import { loadConfig } from '../../src/runtime/config.ts';
-import { claimDeliveries, type Verdict } from '../../src/store/claims.ts';
+import { claimDeliveries } from '../../src/store/claims.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { moveDeliveries } from '../../src/store/moves.ts';
 import { inTransaction } from '../../src/store/pool.ts';
 import type { Reminder } from '../../src/store/reminders.ts';
 import { lockDelivery } from '../../src/store/reschedules.ts';
 import { type Settlement, settleAttempts } from '../../src/store/settlements.ts';
+import type { Verdict } from '../../src/store/verdict.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 import { daysFromToday, dueNow, recordAnnouncements } from '../support/reminders.ts';
 
