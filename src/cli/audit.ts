@@ -56,11 +56,16 @@ function toRow(record: AuditRecord): unknown[] {
     record.deliveryId,
     record.cycle,
     record.contractRef,
-    record.deadReason === undefined ? record.state : `${record.state} (${record.deadReason})`,
+    describeEnd(record),
     record.attempts,
     record.inTime ? 'yes' : 'no',
     record.dueAt,
     record.finishedAt,
     record.actor,
   ];
+}
+
+function describeEnd({ state, deadReason, shadow }: AuditRecord): string {
+  if (shadow) return `${state} (shadow: nothing was sent)`;
+  return deadReason === undefined ? state : `${state} (${deadReason})`;
 }

@@ -107,6 +107,7 @@ const Attempt = named('Attempt', {
   retry_after_clamped: Type.Boolean(),
   next_due_at: orNull(Instant),
   response_excerpt: orNull(Text),
+  shadow: Type.Boolean({ description: 'Whether nothing was sent, because the endpoint was in shadow mode.' }),
 });
 
 export const Delivery = named('Delivery', {
@@ -177,6 +178,7 @@ export const AuditRecord = named('AuditRecord', {
   deadline_at: orNull(Instant),
   revision: Whole,
   in_time: Type.Boolean(),
+  shadow: Type.Boolean({ description: 'Whether nothing was sent, because the endpoint was in shadow mode.' }),
   actor: Text,
   endpoint_id: Text,
   endpoint_url: Text,

@@ -122,6 +122,7 @@ export function attemptView(attempt: Attempt): Record<string, unknown> {
     retry_after_clamped: attempt.retryAfterClamped,
     next_due_at: attempt.nextDueAt?.toISOString() ?? null,
     response_excerpt: attempt.responseExcerpt ?? null,
+    shadow: attempt.shadow,
   };
 }
 
@@ -153,6 +154,7 @@ export function auditView(record: AuditRecord): Record<string, unknown> {
     deadline_at: record.deadlineAt?.toISOString() ?? null,
     revision: record.revision,
     in_time: record.inTime,
+    shadow: record.shadow,
     actor: record.actor,
     endpoint_id: record.endpointId,
     endpoint_url: record.endpointUrl,

@@ -19,6 +19,8 @@ export interface AuditRecord {
   readonly deadlineAt: Date | undefined;
   readonly revision: number;
   readonly inTime: boolean;
+  /** Whether nothing was sent, because the endpoint was in shadow mode. */
+  readonly shadow: boolean;
   readonly actor: string;
 }
 
@@ -40,6 +42,7 @@ interface Row {
   readonly deadline_at: Date | null;
   readonly revision: number;
   readonly in_time: boolean;
+  readonly shadow: boolean;
   readonly actor: string;
 }
 
@@ -62,6 +65,7 @@ function toRecord(row: Row): AuditRecord {
     deadlineAt: row.deadline_at ?? undefined,
     revision: row.revision,
     inTime: row.in_time,
+    shadow: row.shadow,
     actor: row.actor,
   };
 }
@@ -84,7 +88,7 @@ const NEWEST: AuditPosition = { deliveryId: 'dlv_~', cycle: 0 };
 
 const COLUMNS = `a.delivery_id, a.kind, a.cycle, a.contract_ref, a.endpoint_id, a.endpoint_url, a.state,
              a.dead_reason, a.idempotency_key, a.body_sha256, a.attempts, a.first_attempt_at, a.finished_at, a.due_at,
-             a.deadline_at, a.revision, a.in_time, a.actor`;
+             a.deadline_at, a.revision, a.in_time, a.shadow, a.actor`;
 
 /** Of one contract; its days are those of the reminder's own time zone. */
 const LIST_OF_CONTRACT = `

@@ -21,6 +21,8 @@ export interface Attempt {
   readonly retryAfterClamped: boolean;
   readonly nextDueAt: Date | undefined;
   readonly responseExcerpt: string | undefined;
+  /** Whether nothing was sent, because the endpoint was in shadow mode. */
+  readonly shadow: boolean;
 }
 
 interface AttemptRow {
@@ -41,6 +43,7 @@ interface AttemptRow {
   readonly retry_after_clamped: boolean;
   readonly next_due_at: Date | null;
   readonly response_excerpt: string | null;
+  readonly shadow: boolean;
 }
 
 function toAttempt(row: AttemptRow, number: number): Attempt {
@@ -62,6 +65,7 @@ function toAttempt(row: AttemptRow, number: number): Attempt {
     retryAfterClamped: row.retry_after_clamped,
     nextDueAt: row.next_due_at ?? undefined,
     responseExcerpt: row.response_excerpt ?? undefined,
+    shadow: row.shadow,
   };
 }
 
@@ -76,7 +80,8 @@ export async function findDelivery(
       select ${DELIVERY_COLUMNS},
              a.attempt as number, a.cycle as attempt_cycle, a.outcome, a.late, a.status, a.error, a.detail,
              a.claimed_at as attempt_claimed_at, a.claimed_by as attempt_claimed_by, a.started_at, a.finished_at,
-             a.duration_ms, a.url, a.retry_after_seconds, a.retry_after_clamped, a.next_due_at, a.response_excerpt
+             a.duration_ms, a.url, a.retry_after_seconds, a.retry_after_clamped, a.next_due_at, a.response_excerpt,
+             a.shadow
         from delivery d
         join endpoint e on e.endpoint_id = d.endpoint_id
         left join attempt a

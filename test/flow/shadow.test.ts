@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { attemptView, auditView } from '../../src/pipeline/views.ts';
 import { type PracticeReceiver, startPracticeReceiver } from '../../src/receiver/practice.ts';
+import { listAuditRecords } from '../../src/store/audit.ts';
+import { findDelivery } from '../../src/store/find-delivery.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { dueNow } from '../support/reminders.ts';
 import { until } from '../support/until.ts';
@@ -50,6 +53,14 @@ test('in shadow mode everything happens but the call, and the evidence says so',
     },
     decision: { state: 'delivered' },
   });
+  const [audited] = await listAuditRecords(
+    product.parts.pool,
+    { contractRef: reminder.contractRef },
+    { after: undefined, limit: 1 },
+  );
+  expect(audited && auditView(audited)).toMatchObject({ state: 'delivered', shadow: true });
+  const found = await findDelivery(product.parts.pool, reminder.deliveryId);
+  expect(found?.attempts.map(attemptView)).toMatchObject([{ outcome: 'delivered', shadow: true }]);
   const { decision } = record['detail'] as { decision: { shadow: { attempts_after_ms: number[] } } };
   expect(decision.shadow.attempts_after_ms).toHaveLength(12);
   const live = await product.reminders.schedule(dueNow({ endpoint: 'in-use' }));
