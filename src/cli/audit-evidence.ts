@@ -88,11 +88,18 @@ async function runExport(context: Context, options: ExportOptions): Promise<void
   }
   // What it holds is somebody's payload.
   if (options.out !== undefined) writeFileSync(options.out, text, { mode: 0o600 });
-  else if (options.html === undefined) process.stdout.write(text);
+  else if (options.html === undefined) await writeWhole(text);
   const count = bundle.deliveries.length;
   const unsigned =
     bundle.signature === null ? '; it is not signed, because no sealing key is configured' : '';
   complain(`${count} ${count === 1 ? 'delivery' : 'deliveries'} exported${unsigned}`);
+}
+
+/** Resolves when a pipe has taken all of it: the process ends right after. */
+function writeWhole(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
 }
 
 function verifyFile({ print }: Context, file: string, options: VerifyOptions): void {

@@ -1,0 +1,195 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type CliResult, runCli } from '../support/cli.ts';
+import { type Evidence, makeEvidence } from './support.ts';
+
+let evidence: Evidence;
+let folder: string;
+let env: Record<string, string>;
+const file = (name: string): string => join(folder, name);
+
+beforeAll(async () => {
+  evidence = await makeEvidence();
+  folder = mkdtempSync(join(tmpdir(), 'evidence-'));
+  const made = await runCli(['audit', 'keygen', '--out', file('sealing'), '--json']);
+  expect(made.code).toBe(0);
+  env = { ...evidence.product.env, DUEPOST_SEALING_KEY_FILE: file('sealing.pem') };
+});
+
+afterAll(async () => {
+  rmSync(folder, { recursive: true });
+  await evidence.close();
+});
+
+const duepost = (...args: string[]): Promise<CliResult> => runCli(args, env);
+
+test('makes a key pair of which only its owner can read the private half, and never over another', async () => {
+  expect(statSync(file('sealing.pem')).mode & 0o777).toBe(0o600);
+  expect((await duepost('audit', 'public-key')).stdout).toBe(readFileSync(file('sealing.pub.pem'), 'utf8'));
+  expect((await duepost('audit', 'keygen', '--out', file('sealing'))).code).toBe(1);
+});
+
+test('seals what waits, once, and writes every seal to a file, once', async () => {
+  const first = await duepost('audit', 'seal', '--file', file('seals.jsonl'), '--json');
+  expect(first.json).toMatchObject({ published: 1, sealed: [{ seal: { number: 1 } }] });
+  const second = await duepost('audit', 'seal', '--file', file('seals.jsonl'), '--json');
+  expect(second.json).toMatchObject({ published: 0, sealed: [] });
+  expect(readFileSync(file('seals.jsonl'), 'utf8').trim().split('\n')).toHaveLength(1);
+});
+
+test('exports a file that verifies without any server, by the public key alone', async () => {
+  const exported = await duepost(
+    'audit',
+    'export',
+    '--contract',
+    'pol-7781',
+    '--out',
+    file('b.json'),
+    '--html',
+    file('b.html'),
+  );
+  expect(exported).toMatchObject({ code: 0, stdout: '' });
+
+  const args = ['audit', 'verify', file('b.json'), '--public-key', file('sealing.pub.pem')];
+  const verified = await runCli(args, { DUEPOST_ENV: 'production' });
+  expect(verified.code).toBe(0);
+  expect(verified.stdout).toMatch(/^SOUND\./);
+  expect(verified.stdout).toContain('Contract pol-7781, renewal on');
+  expect(verified.stdout).toContain('What it cannot prove:');
+  expect((await runCli([...args, '--json'])).json).toMatchObject({
+    ok: true,
+    findings: [],
+    head: { number: 1 },
+  });
+});
+
+test('prints the same bundle to stdout, to the byte of what is proven', async () => {
+  const printed = await duepost('audit', 'export', '--contract', 'pol-7781');
+  writeFileSync(file('printed.json'), printed.stdout);
+  expect(
+    (await duepost('audit', 'verify', file('printed.json'), '--public-key', file('sealing.pub.pem'))).code,
+  ).toBe(0);
+});
+
+test('ends with 1 and names what does not fit, when a byte was flipped', async () => {
+  const text = readFileSync(file('b.json'), 'utf8');
+  writeFileSync(file('flipped.json'), text.replace('"status":503', '"status":500'));
+  const verified = await duepost(
+    'audit',
+    'verify',
+    file('flipped.json'),
+    '--public-key',
+    file('sealing.pub.pem'),
+  );
+  expect(verified.code).toBe(1);
+  expect(verified.stdout).toContain('NOT SOUND');
+  expect(verified.stdout).toMatch(/attempt 1 of dlv_.*its status is 500, and trail entry 2 says 503/);
+});
+
+test('attaches what the receiver says of the key', async () => {
+  const { receiver } = evidence.destination;
+  const lines = receiver.effects().map((effect) => JSON.stringify(effect));
+  writeFileSync(file('ledger.jsonl'), lines.join('\n'));
+  await duepost(
+    'audit',
+    'export',
+    '--delivery',
+    evidence.reminder,
+    '--receipts',
+    file('ledger.jsonl'),
+    '--out',
+    file('r.json'),
+  );
+  const verified = await duepost('audit', 'verify', file('r.json'), '--public-key', file('sealing.pub.pem'));
+  expect(verified.code).toBe(0);
+  expect(verified.stdout).toMatch(
+    /The receiver's record says that the key took effect once, at .*, for these bytes\./,
+  );
+});
+
+test('makes a page for people that needs nothing else', () => {
+  const page = readFileSync(file('b.html'), 'utf8');
+  expect(page).toContain('Evidence for contract pol-7781');
+  expect(page).toContain('RENEWAL DATE');
+  expect(page).not.toMatch(/<script|src=|href=|url\(/);
+});
+
+test('checks the whole store, and names what somebody changed', async () => {
+  const good = await duepost('audit', 'verify', '--published', file('seals.jsonl'));
+  expect(good).toMatchObject({ code: 0 });
+  expect(good.stdout).toMatch(/^Nothing was changed: 5 deliveries and 1 seals fit together\./);
+
+  await evidence.pool.query('update attempt set status = 200 where delivery_id = $1 and attempt = 1', [
+    evidence.reminder,
+  ]);
+  const bad = await duepost('audit', 'verify', '--json');
+  await evidence.pool.query('update attempt set status = 503 where delivery_id = $1 and attempt = 1', [
+    evidence.reminder,
+  ]);
+  expect(bad.code).toBe(1);
+  expect(JSON.stringify(bad.json['findings'])).toContain(`attempt 1 of ${evidence.reminder}`);
+});
+
+test('says whether a month is complete, against a list of who must have been reminded', async () => {
+  const from = new Date(Date.now() - 86_400_000).toISOString();
+  const to = new Date(Date.now() + 86_400_000).toISOString();
+  expect((await duepost('audit', 'reconcile', '--from', from, '--to', to)).stdout).toMatch(
+    /^Complete: each of 1 reminders/,
+  );
+
+  writeFileSync(file('contracts.csv'), 'contract_ref\npol-1234\n');
+  const result = await duepost(
+    'audit',
+    'reconcile',
+    '--from',
+    from,
+    '--to',
+    to,
+    '--expected',
+    file('contracts.csv'),
+    '--json',
+  );
+  expect(result.code).toBe(1);
+  expect(result.json['gaps']).toMatchObject([
+    { kind: 'missing', contract_ref: 'pol-1234', delivery_id: null },
+    { kind: 'extra', contract_ref: 'pol-7781', delivery_id: evidence.reminder },
+  ]);
+});
+
+test('holds, refuses to erase, releases and erases', async () => {
+  const contract = ['--contract', 'pol-7781'];
+  expect((await duepost('audit', 'hold', 'place', ...contract, '--reason', 'lawsuit')).code).toBe(0);
+  expect((await duepost('audit', 'hold', 'list', '--json')).json.data).toMatchObject([
+    { contract_ref: 'pol-7781', reason: 'lawsuit' },
+  ]);
+  const refused = await duepost('audit', 'erase', ...contract, '--reason', 'asked to');
+  expect(refused).toMatchObject({ code: 1 });
+  expect(refused.stderr).toContain('is on hold: lawsuit');
+  await duepost('audit', 'hold', 'release', ...contract, '--reason', 'settled');
+  expect((await duepost('audit', 'erase', ...contract, '--reason', 'asked to', '--json')).json).toEqual({
+    erased: 2,
+  });
+  await duepost('audit', 'seal');
+  expect((await duepost('audit', 'verify')).code).toBe(0);
+  await duepost('audit', 'export', ...contract, '--out', file('e.json'));
+  const verified = await duepost('audit', 'verify', file('e.json'), '--public-key', file('sealing.pub.pem'));
+  expect(verified.stdout).toContain('their hash remains');
+});
+
+test('shows what retention would drop', async () => {
+  expect((await duepost('audit', 'retain', '--dry-run', '--json')).json).toMatchObject({
+    dry_run: true,
+    months: [],
+  });
+});
+
+test.each([
+  [['export']],
+  [['verify', 'x.json']],
+  [['erase', '--reason', 'x']],
+  [['reconcile', '--from', '2027-04-01', '--to', '2027-03-01']],
+])('ends with 2 for wrong usage: audit %j', async (args) => {
+  expect((await duepost('audit', ...args)).code).toBe(2);
+});
