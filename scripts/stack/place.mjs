@@ -6,10 +6,17 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = realpathSync(fileURLToPath(new URL('../..', import.meta.url)));
-export const local = join(root, '.local');
+
+/** A stack of its own beside the common one, for who must break its servers (npm run soak); empty: the common one. */
+const part = process.env.STACK_PART ?? '';
+
+export const local = join(root, '.local', part);
 export const logs = join(local, 'log');
 
-const digest = createHash('sha256').update(root).digest('hex').slice(0, 8);
+const digest = createHash('sha256')
+  .update(root + part)
+  .digest('hex')
+  .slice(0, 8);
 
 /** Unlike for every checkout, so that two of them never share a node, a project or a folder. */
 export const stackName = `duepost-${digest}`;
