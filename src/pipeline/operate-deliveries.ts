@@ -10,6 +10,7 @@ import {
   type ReplayCandidate,
 } from '../store/dead-letters.ts';
 import { type Delivery, hastenDelivery } from '../store/deliveries.ts';
+import { isErased } from '../store/erasures.ts';
 import { findDelivery } from '../store/find-delivery.ts';
 import { type Moved, type MoveRequest, moveDeliveries } from '../store/moves.ts';
 import type { Pool } from '../store/pool.ts';
@@ -100,6 +101,12 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
       );
     }
     if ((await moveAgain([candidate], by)) > 0) return;
+    if (await isErased(pool, deliveryId)) {
+      throw new Refusal(
+        'transition_not_allowed',
+        `the payload of ${deliveryId} was erased: there is nothing to send`,
+      );
+    }
     const { state } = await requireDelivery(deliveryId);
     throw notNow(deliveryId, `is ${state} by now: somebody else was first`);
   }

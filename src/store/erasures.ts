@@ -96,3 +96,19 @@ export async function eraseBody(
   });
   return result.rows[0]?.erased === true;
 }
+
+/** Whether the payload of a delivery was erased. */
+export async function isErased(db: Queryable, deliveryId: string): Promise<boolean> {
+  const result = await db.query<{ erased: boolean }>({
+    name: 'is_erased',
+    text: `
+      select exists (
+               select
+                 from delivery d
+                 join body b on b.source_id = coalesce(d.reminder_id, d.event_id)
+                where d.delivery_id = $1
+                  and b.bytes is null) as erased`,
+    values: [deliveryId],
+  });
+  return result.rows[0]?.erased === true;
+}

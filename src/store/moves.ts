@@ -36,6 +36,14 @@ with locked as (
      and d.state = any($2)
      -- A reschedule that commits after this statement began has another body than the one that is audited below.
      and d.revision = seen.revision
+     -- What was erased cannot be sent again; an erasure that commits after this statement began is a trail entry more.
+     and ($3 not in ('replay', 'replay_held')
+          or d.trail_length = seen.trail_length
+             and exists (
+               select
+                 from body b
+                where b.source_id = coalesce(d.reminder_id, d.event_id)
+                  and b.bytes is not null))
      and ($3 <> 'miss' or d.deadline_at - $8 * interval '1 millisecond' < now())
    order by d.delivery_id
      for no key update of d

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { erasePayloads } from '../../src/pipeline/evidence/erase.ts';
 import { endHold, placeHold } from '../../src/pipeline/evidence/hold.ts';
+import { createDeliveryOperator } from '../../src/pipeline/operate-deliveries.ts';
+import { recordAnnouncements } from '../support/reminders.ts';
 import { openSimulation, type Simulation } from './simulation.ts';
 import { linesOf, sealAll, verifyAll } from './support.ts';
 
@@ -86,4 +88,23 @@ test('refuses a contract and a delivery that it does not know', async () => {
   const { pool } = simulation;
   await expect(erasePayloads(pool, { contractRef: 'none' }, by)).rejects.toMatchObject({ code: 'not_found' });
   await expect(erasePayloads(pool, { deliveryId: 'dlv_x' }, by)).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test('what was erased is not replayed', async () => {
+  const { pool } = simulation;
+  const id = await simulation.publish();
+  await simulation.deliver(id, 404);
+  await erasePayloads(pool, { deliveryId: id }, by);
+  const operator = createDeliveryOperator({
+    pool,
+    publisher: { countReady: () => Promise.resolve(0) },
+    announcer: recordAnnouncements().announcer,
+    deliveriesQueue: 'none',
+    timeoutMs: 1_000,
+  });
+  await expect(operator.retry(id, { ...by, force: false })).rejects.toMatchObject({
+    code: 'transition_not_allowed',
+    message: `the payload of ${id} was erased: there is nothing to send`,
+  });
+  expect(linesOf(await verifyAll(pool))).toEqual([]);
 });
