@@ -123,7 +123,7 @@ export function createOutbox(limits: {
     if (!inFlight.delete(entry)) return;
     // The broker confirms what it has returned, too.
     if (entry.isReturned) {
-      if (entry.message.exchange === '') counters.unwanted += 1;
+      if (entry.message.optional === true) counters.unwanted += 1;
       else counters.returned += 1;
       entry.reject(new PublishError('returned', `no queue takes ${describe(entry.message)}`));
     } else if (error === null) {

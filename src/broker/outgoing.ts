@@ -11,6 +11,8 @@ export interface Outgoing {
   readonly messageId?: string;
   /** Whether it is an error that no queue takes it; true if undefined. */
   readonly mandatory?: boolean;
+  /** Nobody has to want it: that no queue takes it is told to the caller and counted apart. */
+  readonly optional?: boolean;
   /** Further AMQP properties. */
   readonly properties?: OutgoingProperties;
 }

@@ -141,6 +141,7 @@ async function reply(
   try {
     await options.publisher.publish({
       exchange: '',
+      optional: true,
       routingKey: replyTo,
       body: Buffer.from(JSON.stringify(answer)),
       ...(correlationId === undefined ? {} : { correlationId }),

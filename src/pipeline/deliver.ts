@@ -20,6 +20,7 @@ import type { CallTarget, EndpointCache } from './endpoint-cache.ts';
 import type { DeliveryMeter } from './measure-deliveries.ts';
 import type { Result, Settler } from './settle.ts';
 import { createSlots } from './slots.ts';
+import type { TellDelivered } from './tell-delivered.ts';
 import { traceAttempt } from './trace-attempt.ts';
 import { handBack, isLastAttempt, lapse } from './unknown-outcome.ts';
 
@@ -43,6 +44,7 @@ export interface DelivererOptions extends AttemptOptions {
   readonly maxPerEndpoint: number;
   /** Ends what waits for its turn, while calls in flight go on: those wake-ups are left to the next worker. */
   readonly stopping: AbortSignal;
+  readonly tellDelivered: TellDelivered;
   /** Told when an endpoint was disabled by its own answer (410), to hold what waits for it. */
   readonly onEndpointDisabled: (endpointId: string) => void;
   readonly meter?: DeliveryMeter;
@@ -61,7 +63,7 @@ const FAULT_DELAY_MS = 30_000;
 type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { db, log, announcer, settler, signal, stopping, meter, traces } = options;
+  const { db, log, announcer, settler, signal, stopping, meter, traces, tellDelivered } = options;
   const slots = createSlots();
   /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
   const inHand = new Map<string, number>();
@@ -118,7 +120,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     return verdicts;
   }
 
-  async function follow(wakeUp: WakeUp, traceParent: string | undefined): Promise<void> {
+  async function follow(
+    wakeUp: WakeUp,
+    { traceParent, redelivered }: Traced & { readonly redelivered: boolean },
+  ): Promise<void> {
     for (let current = wakeUp; ; ) {
       if (stopping.aborted) throw new Error('the worker stops');
       const { verdict, askedAtMs } = await claims.add(current);
@@ -151,6 +156,9 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           await move('hold', wakeUp.deliveryId, 'the endpoint is paused or disabled');
           return;
         case 'ended':
+          // Redelivered: whoever had it may have died before telling.
+          if (redelivered && verdict.state === 'delivered') await tellDelivered(wakeUp);
+          return;
         case 'nothing':
           return;
       }
@@ -240,6 +248,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       ]);
     }
     if (settled.disabledEndpoint) options.onEndpointDisabled(settled.endpointId);
+    if (settled.state === 'delivered' && settled.effect !== 'repeat') await tellDelivered(settled);
   }
 
   /** An endpoint that cannot be read must not keep its claims from ending. */
@@ -278,7 +287,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         meter?.verdict('not_understood');
         return setAside(options.publisher, options.poison, { message, reason: wakeUp.problem });
       }
-      return follow(wakeUp, readTraceParent(message.properties.headers['traceparent']));
+      return follow(wakeUp, {
+        traceParent: readTraceParent(message.properties.headers['traceparent']),
+        redelivered: message.redelivered,
+      });
     },
     callsInFlight: () => [...slots.inFlight.values()].reduce((sum, calls) => sum + calls, 0),
   };

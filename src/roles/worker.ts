@@ -8,6 +8,7 @@ import { createDeliveryMeter } from '../pipeline/measure-deliveries.ts';
 import { createSecretBox } from '../pipeline/secrets.ts';
 import { createSettler } from '../pipeline/settle.ts';
 import { recordInsteadOfSending } from '../pipeline/shadow.ts';
+import { createTellDelivered } from '../pipeline/tell-delivered.ts';
 import type { Config } from '../runtime/config.ts';
 import { findIgnoredVariables } from '../runtime/ignored-variables.ts';
 import type { Log } from '../runtime/log.ts';
@@ -73,6 +74,11 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
       maxPerEndpoint: config.worker.maxPerEndpoint,
       signal: abort.signal,
       stopping: stopping.signal,
+      tellDelivered: createTellDelivered({
+        db: parts.pool,
+        publisher: parts.publisher,
+        exchange: names.notifications,
+      }),
       onEndpointDisabled: (endpointId) => {
         operator
           .holdPending(endpointId, { actor: holder, reason: 'the endpoint answered 410 Gone' })
