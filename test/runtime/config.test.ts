@@ -70,7 +70,7 @@ describe('the effective configuration', () => {
       sealing: { intervalMs: 60_000 },
       retention: { reminderYears: 10, eventDays: 365 },
       shadow: { all: false },
-      api: { rateLimitPerMinute: 6_000 },
+      api: { rateLimitPerMinute: 60_000 },
       telemetry: { traces: 'off', sampleRatio: 1, traceparent: false },
     });
   });
