@@ -57,16 +57,14 @@ function describe(report: StoreReport): string {
   const { head, dropped, unsealed, findings, found } = report;
   return [
     report.ok
-      ? `Nothing was changed: ${report.deliveries} deliveries and ${report.seals} seals fit together.`
-      : `${found} things are not as they were written:`,
+      ? `Nothing was changed: all rows of ${report.deliveries} deliveries fit together, and their seals (${report.seals}).`
+      : 'Not everything is as it was written:',
     ...findings.map((f) => `  ${f.where}: ${f.what}`),
     ...(found > findings.length ? [`  … and ${found - findings.length} more`] : []),
     ...(head === undefined
       ? ['No seal was made yet: whoever rewrites a whole chain leaves no trace.']
       : [`Last seal: ${head.number} of ${head.sealed_at}, ${head.sha256}`]),
-    ...(unsealed === 0
-      ? []
-      : [`${unsealed} things wait to be sealed; until then only their chains protect them.`]),
+    ...(unsealed === 0 ? [] : [`Not sealed yet: ${unsealed}. Until then only their chains protect them.`]),
     ...dropped.map(
       (d) => `Dropped by retention: ${d.kind}s of ${d.month} (older than ${d.olderThan}), ${d.at}`,
     ),

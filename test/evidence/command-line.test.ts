@@ -119,7 +119,9 @@ test('makes a page for people that needs nothing else', () => {
 test('checks the whole store, and names what somebody changed', async () => {
   const good = await duepost('audit', 'verify', '--published', file('seals.jsonl'));
   expect(good).toMatchObject({ code: 0 });
-  expect(good.stdout).toMatch(/^Nothing was changed: 5 deliveries and 1 seals fit together\./);
+  expect(good.stdout).toMatch(
+    /^Nothing was changed: all rows of 5 deliveries fit together, and their seals \(1\)\./,
+  );
 
   await evidence.pool.query('update attempt set status = 200 where delivery_id = $1 and attempt = 1', [
     evidence.reminder,

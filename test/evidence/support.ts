@@ -58,7 +58,8 @@ export interface Evidence {
 export async function makeEvidence(): Promise<Evidence> {
   const product = await openTestProduct({ env: QUICK });
   const destination = await openDestination(product, { answers: [503, 200], policy: PERSISTENT });
-  const gone = await openDestination(product, { answers: [404], policy: PERSISTENT });
+  const once = { kind: 'schedule', retry_schedule: [0], max_attempts: 1 };
+  const gone = await openDestination(product, { answers: [404], policy: once });
   const { pool } = product.parts;
   const ended = (id: string): Promise<true> =>
     until(`the end of ${id}`, async () => {

@@ -7,7 +7,7 @@ const OUTCOMES: Readonly<Record<string, readonly string[]>> = {
   deliver: ['delivered'],
   deliver_late: ['delivered'],
   retry: ['retryable', 'terminal'],
-  give_up: ['terminal', 'retryable'],
+  give_up: ['terminal', 'retryable', 'unknown'],
   lapse: ['unknown'],
   late_result: ['delivered', 'retryable', 'terminal', 'unknown'],
 };
