@@ -13,12 +13,11 @@ import { Refusal } from '../../domain/refusal.ts';
 import { version } from '../../runtime/build-info.ts';
 import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
 import { listDeliveriesAsked, type Question } from '../../store/questions.ts';
+import { findLeaves, type StoredLeaf } from '../../store/seal-leaves.ts';
 import {
   findLastSeal,
-  findLeaves,
   findSeals,
   listSealHashes,
-  type StoredLeaf,
   type StoredSeal,
   splitHashes,
   statementOf,

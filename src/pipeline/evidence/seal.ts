@@ -12,17 +12,10 @@ import type { Log } from '../../runtime/log.ts';
 import { withLock } from '../../store/lock.ts';
 import { insertNotice } from '../../store/notices.ts';
 import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
-import {
-  findLastSeal,
-  insertSeal,
-  type StoredLeaf,
-  type StoredSeal,
-  splitHashes,
-  statementOf,
-  takeUnsealed,
-  type Unsealed,
-} from '../../store/seals.ts';
+import { type StoredLeaf } from '../../store/seal-leaves.ts';
+import { findLastSeal, insertSeal, type StoredSeal, splitHashes, statementOf } from '../../store/seals.ts';
 import { findFacts, findInstant, findOperations } from '../../store/trail.ts';
+import { takeUnsealed, type Unsealed } from '../../store/unsealed.ts';
 
 export interface SealingOptions {
   readonly pool: Pool;

@@ -3,8 +3,9 @@ import { type DeliveryFacts, deliveryLeafText, hashContent } from '../../domain/
 import type { Findings } from '../../domain/audit/finding.ts';
 import { hashLeaf } from '../../domain/audit/merkle.ts';
 import type { Queryable } from '../../store/pool.ts';
-import { type FoundLeaf, findLeaves, findUnsealed, type Unsealed } from '../../store/seals.ts';
+import { type FoundLeaf, findLeaves } from '../../store/seal-leaves.ts';
 import { findFacts } from '../../store/trail.ts';
+import { findUnsealed, type Unsealed } from '../../store/unsealed.ts';
 import type { Dropped } from './dropped.ts';
 
 /** Checks deliveries, each against its own rows and against what was sealed of it; within one snapshot. */
