@@ -87,7 +87,7 @@ with result as (
          l.state in ('due', 'held', 'in_flight') as alive,
          a.url is not null
            and case
-                 when l.decision = 'lapse'
+                 when l.outcome = 'unknown'
                  then l.state = 'in_flight' and l.latest_attempt = l.attempt
                       and (l.handed_back or l.claim_expires_at <= now())
                  else a.outcome is null or (a.outcome = 'unknown' and not a.late)
@@ -99,7 +99,8 @@ with result as (
        where delivery_id = l.delivery_id
          and attempt = l.attempt
          and kind = l.kind
-      offset 0) a on true
+       -- As it is under the lock, which may have been waited for, and not as it was when the statement began.
+         for no key update) a on true
 ), decided as (
   select j.*,
          case

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createEventAcceptor } from '../../src/pipeline/accept-events.ts';
+import type { PracticeReceiver } from '../../src/receiver/practice.ts';
 import type { Config } from '../../src/runtime/config.ts';
 import { withLock } from '../../src/store/lock.ts';
 import { inTransaction, openPool } from '../../src/store/pool.ts';
@@ -13,6 +14,7 @@ import { findViolations } from './support/invariants.ts';
 
 let product: TestProduct;
 let destination: Destination;
+const receivers: PracticeReceiver[] = [];
 let proxy: Proxy;
 /** Of whoever reaches the database through the proxy. */
 let config: Config;
@@ -20,6 +22,7 @@ let config: Config;
 beforeAll(async () => {
   product = await openTestProduct({ env: QUICK });
   destination = await openDestination(product);
+  receivers.push(destination.receiver);
   ({ proxy, config } = await openWayToDatabase(product, { statementTimeoutMs: 500 }));
 });
 
@@ -28,7 +31,7 @@ beforeEach(() => {
 });
 
 afterAll(async () => {
-  await destination.receiver.close();
+  await Promise.all(receivers.map((receiver) => receiver.close()));
   await product.close();
   await proxy.close();
 });
@@ -37,9 +40,8 @@ const callsOf = (deliveryId: string) =>
   destination.receiver.calls().filter((call) => call.deliveryId === deliveryId);
 
 async function expectNoViolations(): Promise<void> {
-  const { receiver } = destination;
   const timeoutMs = product.config.egress.timeoutMs;
-  expect(await findViolations(product.parts.pool, { receivers: [receiver], timeoutMs })).toEqual([]);
+  expect(await findViolations(product.parts.pool, { receivers, timeoutMs })).toEqual([]);
 }
 
 /** Delivers one event by a worker that meets the fault once it is at work. */
@@ -103,6 +105,43 @@ test.each([
   expect(callsOf(deliveryId)).toHaveLength(1);
   expect(countLines(product)).toMatchObject({ settle_waits_for_database: 1, settle_resumed: 1 });
   await expectNoViolations();
+});
+
+test('an outcome that is written twice at the same time, by a connection that was lost and by its successor, counts once', async () => {
+  const patient = { ...config, database: { ...config.database, statementTimeoutMs: 20_000 } };
+  const stop = await product.start(['worker'], patient);
+  const slow = await openDestination(product, { delayMs: 200 });
+  receivers.push(slow.receiver);
+  const { deliveryId } = await publishTo(product, slow);
+  await reaches(product, deliveryId, 'in_flight');
+  const client = await product.database.pool.connect();
+  await client.query('begin');
+  await client.query('select 1 from delivery where delivery_id = $1 for update', [deliveryId]);
+  const waiting = (count: number): Promise<unknown> =>
+    until(`${count} settlements to wait for the lock`, async () => {
+      const { rows } = await product.parts.pool.query(
+        `select 1 from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%r.finished_ago_ms%'`,
+      );
+      return rows.length === count;
+    });
+  await waiting(1);
+  // The server does not notice until it has an answer to give.
+  proxy.cut();
+  await waiting(2);
+  await client.query('commit');
+  client.release();
+  const { attempts } = await reaches(product, deliveryId, 'delivered');
+  await stop();
+  expect(attempts.map((a) => a.outcome)).toEqual(['delivered']);
+  const { rows } = await product.parts.pool.query(
+    `select t.event, a.late from trail t join attempt a using (delivery_id) where delivery_id = $1 order by entry`,
+    [deliveryId],
+  );
+  expect(rows).toEqual([
+    { event: 'schedule', late: false },
+    { event: 'deliver', late: false },
+  ]);
 });
 
 test('connections that die idle are replaced, and told of once each', async () => {
