@@ -1,0 +1,5 @@
+module example.com/publish
+
+go 1.19
+
+require github.com/rabbitmq/amqp091-go v1.5.0
