@@ -1,4 +1,4 @@
-// A notification service: takes renewal reminders over HTTPS, writes each down once, answers at once, and sends the
+// A notification service: takes renewal reminders and events, writes each down once, answers at once, and sends the
 // notice afterwards. Run one or many of it on the same database.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -20,10 +20,11 @@ await pool.query(await readFile(new URL('schema.sql', import.meta.url), 'utf8'))
 
 /** The effect: one row, in the transaction that also records the answer. Quick, because the sender is waiting. */
 async function writeNotice(call, client) {
-  const reminder = call.json();
+  const message = call.json();
+  // An event has no contract_ref.
   const { rows } = await client.query(
-    'insert into notice (contract_ref, body) values ($1, $2) returning notice_id',
-    [reminder.contract_ref, JSON.stringify(reminder)],
+    'insert into notice (key, type, contract_ref, body) values ($1, $2, $3, $4) returning notice_id',
+    [call.key, message.type, message.contract_ref, JSON.stringify(message)],
   );
   // The receipt is kept with the attempt: months later it leads an auditor from the evidence to this row.
   return { status: 202, headers: { 'webhook-receipt': `notice-${rows[0].notice_id}` } };
@@ -41,8 +42,10 @@ async function sendNotices() {
               order by notice_id
               limit 20
                 for update skip locked)
-    returning notice_id, contract_ref`);
-  for (const { notice_id, contract_ref } of rows) console.log(`notice ${notice_id} for ${contract_ref} is on its way`);
+    returning notice_id, type, contract_ref`);
+  for (const { notice_id, type, contract_ref } of rows) {
+    console.log(`notice ${notice_id} (${type}${contract_ref ? ` of ${contract_ref}` : ''}) is on its way`);
+  }
   return rows.length;
 }
 

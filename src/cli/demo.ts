@@ -86,11 +86,7 @@ async function demonstrate(context: Context, tell: ReturnType<typeof createTelle
     [moved, good],
   ] as const) {
     const outcome = await stand.ended(reminder.deliveryId);
-    const one = describeEvidence(reminder, {
-      outcome,
-      calls: target.receiver.calls(),
-      effects: target.receiver.effects(),
-    });
+    const one = describeEvidence(reminder, outcome, target.receiver);
     tell('delivery', `${one.contract_ref}: ${one.attempts.map((a) => a.status).join(', ')} → ${one.state}`);
     evidence.push(one);
   }

@@ -16,7 +16,7 @@ async function drill(...args: string[]) {
   return { code, report: JSON.parse(run.output()) };
 }
 
-test('the five drills end as expected on a stack where nothing runs', async () => {
+test('the five drills end as expected on a stack where nothing runs', { timeout: 180_000 }, async () => {
   const { code, report } = await drill();
   const unexpected = report.drills.flatMap((d: { error?: string; findings: { ok: boolean }[] }) => [
     ...(d.error === undefined ? [] : [d.error]),

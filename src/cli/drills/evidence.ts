@@ -1,7 +1,7 @@
-import type { PracticeCall, PracticeEffect } from '../../receiver/practice.ts';
 import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import type { Reminder } from '../../store/reminders.ts';
 import { callsOf } from './judge.ts';
+import type { DrillReceiver } from './receiver.ts';
 
 /** Contract, date, what was sent, when, and why it counts once. */
 export interface Evidence {
@@ -32,15 +32,11 @@ export interface Evidence {
 /** Puts our records and the receiver's ledger side by side. */
 export function describeEvidence(
   reminder: Reminder,
-  seen: {
-    readonly outcome: DeliveryOutcome;
-    readonly calls: readonly PracticeCall[];
-    readonly effects: readonly PracticeEffect[];
-  },
+  outcome: DeliveryOutcome,
+  receiver: DrillReceiver,
 ): Evidence {
-  const { outcome } = seen;
   const record = outcome.auditRecords.at(-1);
-  const calls = callsOf(seen.calls, outcome);
+  const calls = callsOf(receiver.calls(), outcome);
   return {
     contract_ref: reminder.contractRef,
     renewal_date: reminder.renewalDate,
@@ -61,7 +57,7 @@ export function describeEvidence(
     audit_records: outcome.auditRecords.length,
     calls: calls.length,
     different_calls: new Set(calls.map((call) => `${call.key} ${call.bodySha256}`)).size,
-    effects: seen.effects.filter((effect) => effect.key === outcome.idempotencyKey).length,
+    effects: receiver.countEffects(outcome.idempotencyKey) ?? 0,
   };
 }
 

@@ -1,13 +1,12 @@
-import type { PracticeCall } from '../../receiver/practice.ts';
 import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import { type Finding, finding } from './drill.ts';
+import type { DrillReceiver } from './receiver.ts';
 import type { Target } from './stand.ts';
 
-/** The three that every drill ends in; the receiver's ledger says what took effect, not our own tables. */
+/** What every drill ends in; the receiver's ledger says what took effect, not our own tables. */
 export function judgeOutcome({ receiver }: Target, outcome: DeliveryOutcome): Finding[] {
-  const effects = receiver.effects().filter((effect) => effect.key === outcome.idempotencyKey);
   return [
-    finding('business effects at the receiver', 1, effects.length),
+    ...judgeEffects(receiver, outcome),
     finding('audit records', 1, outcome.auditRecords.length),
     finding('state', 'delivered', describeState(outcome)),
   ];
@@ -21,10 +20,10 @@ export function judgeSameness({ receiver }: Target, outcome: DeliveryOutcome): F
 }
 
 /** The calls of one delivery. */
-export function callsOf(
-  calls: readonly PracticeCall[],
+export function callsOf<Call extends { readonly key: string | undefined }>(
+  calls: readonly Call[],
   { idempotencyKey }: Pick<DeliveryOutcome, 'idempotencyKey'>,
-): readonly PracticeCall[] {
+): readonly Call[] {
   return calls.filter((call) => call.key === idempotencyKey);
 }
 
@@ -35,6 +34,24 @@ export function countEarly({ attempts, scheduledAt }: DeliveryOutcome): number {
     const dueAt = dueAts[i];
     return startedAt !== undefined && dueAt !== undefined && startedAt < dueAt;
   }).length;
+}
+
+/** A service of somebody's own is asked for less: that it took every call, and said the same each time. */
+function judgeEffects(receiver: DrillReceiver, { idempotencyKey: key }: DeliveryOutcome): Finding[] {
+  const effects = receiver.countEffects(key);
+  if (effects !== undefined) return [finding('business effects at the receiver', 1, effects)];
+  const handedOn = receiver.handedOn().find((each) => each.key === key);
+  const answers = handedOn?.answers ?? [];
+  return [
+    finding('answers of the service', '2xx', [...new Set(answers.map(describeAnswer))].join(', ')),
+    finding('receipts that differ', 0, Math.max(0, (handedOn?.receipts.length ?? 0) - 1)),
+  ];
+}
+
+/** A status; which of the 2xx it is makes no difference. */
+export function describeAnswer(status: number | undefined): string {
+  if (status === undefined) return 'none';
+  return status >= 200 && status <= 299 ? '2xx' : String(status);
 }
 
 function describeState({ state, deadReason }: DeliveryOutcome): string {

@@ -8,11 +8,6 @@ import { createEventAcceptor, type EventAcceptor } from '../../pipeline/accept-e
 import { createReminderAcceptor, type ReminderAcceptor } from '../../pipeline/accept-reminders.ts';
 import { createDeliveryOperator, type DeliveryOperator } from '../../pipeline/operate-deliveries.ts';
 import type { EndpointOperator } from '../../pipeline/operate-endpoints.ts';
-import {
-  type PracticeOptions,
-  type PracticeReceiver,
-  startPracticeReceiver,
-} from '../../receiver/practice.ts';
 import { openCalendars, openEndpointOperator, openParts, type Parts } from '../../roles/parts.ts';
 import type { Config } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
@@ -22,11 +17,20 @@ import type { Endpoint } from '../../store/endpoints.ts';
 import { requireMigrated } from '../../store/migrate.ts';
 import { type DeliveryOutcome, findOutcome } from '../../store/outcomes.ts';
 import type { Reminder } from '../../store/reminders.ts';
+import { startGateway } from './gateway.ts';
+import { type DrillReceiver, type HandedOn, openPractice, type Script } from './receiver.ts';
 
 /** A throw-away endpoint with the receiver behind it. */
 export interface Target {
   readonly endpoint: Endpoint;
-  readonly receiver: PracticeReceiver;
+  readonly receiver: DrillReceiver;
+}
+
+/** A service of somebody's own, which takes the place of the practice receivers. */
+export interface Service {
+  readonly url: URL;
+  /** The secret that it verifies by. */
+  readonly secret: string;
 }
 
 /** What drills and the demonstration work with: the product's own entrances, and receivers of their own. */
@@ -39,7 +43,7 @@ export interface Stand {
   readonly deliveries: DeliveryOperator;
   readonly actor: string;
   /** Makes an endpoint that nobody else's events reach; it is removed at the end. */
-  openTarget(name: string, options: PracticeOptions & { readonly policy?: object }): Promise<Target>;
+  openTarget(name: string, script: Script & { readonly policy?: object }): Promise<Target>;
   /** Starts a process of this program that serves roles, and waits until it does; it is stopped at the end. */
   startRoles(roles: readonly string[], variables?: Readonly<Record<string, string>>): Promise<OwnProcess>;
   /** Starts a worker if none takes wake-ups. */
@@ -50,6 +54,8 @@ export interface Stand {
   remind(target: Target): Promise<Reminder>;
   /** Publishes a due wake-up that nobody asked for. */
   wake(deliveryId: string, attempt: number): Promise<void>;
+  /** What a service of somebody's own was given so far, by key. */
+  handedOn(): readonly HandedOn[];
   outcome(deliveryId: string): Promise<DeliveryOutcome>;
   /** Waits until the delivery has ended, and gives up after a while: what is there then speaks for itself. */
   ended(deliveryId: string): Promise<DeliveryOutcome>;
@@ -68,8 +74,16 @@ export function requirePractice({ env }: Config, what: string): void {
 /** Opens the stand on the stack that the configuration points at; the scope removes what it made. */
 export async function openStand(
   scope: Scope,
-  { config, log, actor }: { readonly config: Config; readonly log: Log; readonly actor: string },
+  options: {
+    readonly config: Config;
+    readonly log: Log;
+    readonly actor: string;
+    /** Undefined: receivers of our own. */
+    readonly service?: Service | undefined;
+  },
 ): Promise<Stand> {
+  const { config, log, actor, service } = options;
+  const receivers: DrillReceiver[] = [];
   const parts = await openParts(scope, config, log);
   await requireMigrated(parts.pool);
   const names = namesOf(config.broker.prefix);
@@ -114,14 +128,18 @@ export async function openStand(
     deliveries,
     actor,
     startRoles,
-    async openTarget(name, { policy, ...options }) {
-      const receiver = await scope.own(startPracticeReceiver(options), (r) => r.close());
+    handedOn: () => receivers.flatMap((receiver) => receiver.handedOn()),
+    async openTarget(name, { policy, ...script }) {
+      const opening = service === undefined ? openPractice(script) : startGateway(service.url, script);
+      const receiver = await scope.own(opening, (r) => r.close());
+      receivers.push(receiver);
       const { endpoint, secret } = await endpoints.create(
         {
           name: `${name}-${randomBytes(4).toString('hex')}`,
           url: receiver.url,
           event_types: [EVENT_TYPE],
           ...(policy === undefined ? {} : { policy }),
+          ...(service === undefined ? {} : { secret: service.secret }),
         },
         { actor },
       );

@@ -1,5 +1,5 @@
 import { type Drill, finding } from './drill.ts';
-import { callsOf, countEarly, judgeOutcome, judgeSameness } from './judge.ts';
+import { callsOf, countEarly, describeAnswer, judgeOutcome, judgeSameness } from './judge.ts';
 
 /** The receiver answers 503 twice, then 200. */
 export const unavailable: Drill = {
@@ -14,8 +14,12 @@ export const unavailable: Drill = {
     const outcome = await stand.ended(await stand.publish(target));
     const calls = callsOf(target.receiver.calls(), outcome);
     return [
-      finding('answers', '503, 503, 200', calls.map((call) => call.answered).join(', ')),
-      finding('attempts stored', '503, 503, 200', outcome.attempts.map((a) => a.status).join(', ')),
+      finding('answers', '503, 503, 2xx', calls.map((call) => describeAnswer(call.answered)).join(', ')),
+      finding(
+        'attempts stored',
+        '503, 503, 2xx',
+        outcome.attempts.map((attempt) => describeAnswer(attempt.status)).join(', '),
+      ),
       finding('attempts before their due time', 0, countEarly(outcome)),
       judgeSameness(target, outcome),
       ...judgeOutcome(target, outcome),
