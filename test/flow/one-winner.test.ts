@@ -15,7 +15,9 @@ let product: TestProduct;
 let destination: Destination;
 
 beforeAll(async () => {
-  product = await openTestProduct({ roles: ['worker'], env: QUICK });
+  // On a busy machine a short claim would lapse, and be made again: that is another promise's test.
+  const patient = { DUEPOST_EGRESS_TIMEOUT_MS: '20000', DUEPOST_CLAIM_LEASE_MS: '40000' };
+  product = await openTestProduct({ roles: ['worker'], env: { ...QUICK, ...patient } });
   await Promise.all([product.start(['worker']), product.start(['worker'])]);
   destination = await openDestination(product, { delayMs: 100 });
 });
