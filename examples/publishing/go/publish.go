@@ -46,6 +46,7 @@ func ask(routingKey string, body []byte, key string, patience time.Duration) ([]
 		return nil, err
 	}
 	returned := channel.NotifyReturn(make(chan amqp.Return, 1))
+	closed := channel.NotifyClose(make(chan *amqp.Error, 1))
 	answers, err := channel.Consume(replyTo, "", true, false, false, false, nil)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func ask(routingKey string, body []byte, key string, patience time.Duration) ([]
 		select {
 		case answer, open := <-answers:
 			if !open {
-				return nil, errors.New("the channel was closed")
+				return nil, fmt.Errorf("the channel was closed: %v", <-closed)
 			}
 			if answer.CorrelationId == correlationID {
 				return answer.Body, nil
