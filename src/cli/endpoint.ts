@@ -6,6 +6,7 @@ import type { Pool } from '../store/pool.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
 import { addEndpointChanges } from './endpoint-change.ts';
 import { addEndpointGoLive } from './endpoint-go-live.ts';
+import { addEndpointReencrypt } from './endpoint-reencrypt.ts';
 import { addEndpointStatus } from './endpoint-status.ts';
 import { addEndpointTest } from './endpoint-test.ts';
 import { formatEndpoint } from './format-endpoint.ts';
@@ -19,6 +20,7 @@ export function addEndpoint(program: Command): void {
   const group = program.command('endpoint').description('destinations: URL, secret, retry policy, status');
   addEndpointChanges(group);
   addEndpointStatus(group);
+  addEndpointReencrypt(group);
   addEndpointGoLive(group);
   addEndpointTest(group);
   const list = withCommonOptions(group.command('list'))

@@ -8,6 +8,8 @@ export interface SecretBox {
   seal(endpointId: string, secret: Buffer): Buffer;
   /** Throws when no key that is configured opens it; the text names no secret. */
   open(endpointId: string, ciphertext: Buffer): Buffer;
+  /** Whether it is encrypted under the master key in force. */
+  isCurrent(endpointId: string, ciphertext: Buffer): boolean;
 }
 
 /** @param previousKeys  keys that may still have sealed something, while keys are rotated */
@@ -25,6 +27,7 @@ export function createSecretBox(masterKey: Buffer, previousKeys: readonly Buffer
       }
       throw new Error(`the secret of ${endpointId} was encrypted under a master key that is not configured`);
     },
+    isCurrent: (endpointId, ciphertext) => tryOpen(masterKey, endpointId, ciphertext) !== undefined,
   };
 }
 

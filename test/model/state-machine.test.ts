@@ -265,7 +265,7 @@ test('the store does what the contract says, in whatever order it is asked', asy
       await fc.asyncModelRun(() => ({ model, real: world }), sequence);
       await endAll(model, world);
     }),
-    { numRuns: 80, interruptAfterTimeLimit: 40_000, markInterruptAsFailure: false },
+    { numRuns: 80, interruptAfterTimeLimit: 80_000, markInterruptAsFailure: false },
   );
   const violations = await findViolations(product.parts.pool, { receivers: [], timeoutMs: TIMEOUT_MS });
   // There is no receiver here.
@@ -273,4 +273,4 @@ test('the store does what the contract says, in whatever order it is asked', asy
   // It has been everywhere, or it would have shown nothing.
   const steps = Object.values(TRANSITIONS).flatMap(({ from, to }) => from.map((state) => `${state}>${to}`));
   expect([...new Set(steps)].filter((step) => !reached.has(step))).toEqual([]);
-}, 120_000);
+}, 180_000);
