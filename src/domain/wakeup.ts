@@ -66,6 +66,16 @@ export function parseWakeUp(body: Buffer): WakeUp | { readonly problem: string }
   return { deliveryId, attempt, ...(contractRef === null ? {} : { contractRef }) };
 }
 
+/** Each delivery once, with the furthest attempt that is asked for. */
+export function furthest(wakeUps: readonly WakeUp[]): readonly WakeUp[] {
+  const byId = new Map<string, WakeUp>();
+  for (const wakeUp of wakeUps) {
+    const known = byId.get(wakeUp.deliveryId);
+    if (known === undefined || known.attempt < wakeUp.attempt) byId.set(wakeUp.deliveryId, wakeUp);
+  }
+  return [...byId.values()];
+}
+
 function parseObject(body: Buffer): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(UTF8.decode(body));

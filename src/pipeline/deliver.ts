@@ -1,7 +1,7 @@
 import type { Incoming } from '../broker/incoming.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import { setAside } from '../broker/set-aside.ts';
-import { parseWakeUp, type WakeUp } from '../domain/wakeup.ts';
+import { furthest, parseWakeUp, type WakeUp } from '../domain/wakeup.ts';
 import { pause, retryWithBackoff } from '../runtime/backoff.ts';
 import { createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
@@ -10,10 +10,11 @@ import { readTraceParent, type Traced, type Traces } from '../runtime/traces.ts'
 import { claimDeliveries } from '../store/claims.ts';
 import { moveDeliveries } from '../store/moves.ts';
 import { isTransient, type Queryable } from '../store/pool.ts';
-import type { Settled } from '../store/settlements.ts';
+import type { Settled } from '../store/settlement.ts';
 import type { Claim, Verdict } from '../store/verdict.ts';
 import type { Announcer } from './announce.ts';
 import { type AttemptOptions, attemptDelivery, type HeldClaim } from './attempt.ts';
+import { logAttempt } from './attempt-line.ts';
 import { createClockWatch } from './clock-watch.ts';
 import { awayMs } from './crowd.ts';
 import type { CallTarget, EndpointCache } from './endpoint-cache.ts';
@@ -75,7 +76,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     maxBatch: MAX_BATCH,
     run: async (wakeUps) => {
       const askedAtMs = performance.now();
-      const verdicts = await askFor(strongest(wakeUps));
+      const verdicts = await askFor(furthest(wakeUps));
       return wakeUps.map((wakeUp) => {
         const verdict = verdicts.get(wakeUp.deliveryId);
         // The second wake-up of the same delivery has nothing to do.
@@ -234,7 +235,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 
   async function settle(result: Result, held?: HeldClaim): Promise<void> {
     const settled = await settler.settle(result);
-    report(result, settled, held?.traced?.traceId);
+    logAttempt(log, { result, settled, traceId: held?.traced?.traceId });
     meter?.settled(result, settled, held);
     held?.traced?.settled(result, settled);
     if (settled.state === 'due' && settled.effect === 'applied') {
@@ -262,23 +263,6 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     return lapse(deliveryId, verdict, target?.policy);
   }
 
-  function report(result: Result, settled: Settled, traceId: string | undefined): void {
-    log.info('attempt', {
-      delivery_id: result.deliveryId,
-      contract_ref: settled.contractRef,
-      endpoint_id: settled.endpointId,
-      attempt: result.attempt,
-      outcome: result.outcome,
-      status: result.status,
-      error: result.error,
-      duration_ms: result.durationMs,
-      effect: settled.effect,
-      state: settled.state,
-      next_in_ms: settled.remainingMs,
-      trace_id: traceId,
-    });
-  }
-
   return {
     async handle(message) {
       const wakeUp = parseWakeUp(message.body);
@@ -294,14 +278,4 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     },
     callsInFlight: () => [...slots.inFlight.values()].reduce((sum, calls) => sum + calls, 0),
   };
-}
-
-/** Each delivery once, with the furthest attempt that is asked for. */
-function strongest(wakeUps: readonly WakeUp[]): readonly WakeUp[] {
-  const byId = new Map<string, WakeUp>();
-  for (const wakeUp of wakeUps) {
-    const known = byId.get(wakeUp.deliveryId);
-    if (known === undefined || known.attempt < wakeUp.attempt) byId.set(wakeUp.deliveryId, wakeUp);
-  }
-  return [...byId.values()];
 }

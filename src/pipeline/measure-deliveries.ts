@@ -1,5 +1,5 @@
 import type { Meters } from '../runtime/metrics.ts';
-import type { Settled } from '../store/settlements.ts';
+import type { Settled } from '../store/settlement.ts';
 import type { Verdict } from '../store/verdict.ts';
 import type { HeldClaim } from './attempt.ts';
 import type { Result } from './settle.ts';

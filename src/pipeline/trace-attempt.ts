@@ -1,5 +1,5 @@
 import type { Traces } from '../runtime/traces.ts';
-import type { Settled } from '../store/settlements.ts';
+import type { Settled } from '../store/settlement.ts';
 import type { Claim } from '../store/verdict.ts';
 import type { Result } from './settle.ts';
 
