@@ -90,7 +90,8 @@ with result as (
          trail_length = d.trail_length + 1,
          trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), x.event, $21, x.trail)
     from decided x, endpoint e
-   where x.event <> 'repeat'
+   -- A list, which the planner takes for one row: it then looks up what is updated instead of joining whole tables.
+   where x.event in ('deliver', 'deliver_late', 'retry', 'give_up', 'lapse', 'late_result')
      and d.delivery_id = x.delivery_id
      and e.endpoint_id = x.endpoint_id
   returning d.delivery_id, d.attempt as latest_attempt, d.state, d.due_at, d.endpoint_id, d.contract_ref, d.cycle,
