@@ -52,9 +52,10 @@ export async function dropTemplates() {
 /**
  * Opens the product for one run, without any role.
  *
- * @param options `url` of the sink; `client`; `folder` of another build; `env` for its processes; `maxInFlight`
+ * @param options `url` of the sink; `client`; `folder` of another build; `env` for its processes;
+ *   `maxInFlight` at each endpoint: by default more than a worker fetches, so that one endpoint's backlog is not sent away
  */
-export async function openProduct({ url, client = 'undici', folder = root, env = {}, maxInFlight = 256 }) {
+export async function openProduct({ url, client = 'undici', folder = root, env = {}, maxInFlight = 512 }) {
   const database = await openDatabase({ template: (await findTemplate(folder)).name });
   const prefix = `bench${randomBytes(5).toString('hex')}`;
   const variables = {
