@@ -148,7 +148,7 @@ export async function withConnection<T>(
   try {
     return await use(connection);
   } finally {
-    await connection.close().catch(() => undefined);
+    await waitBriefly([connection.close()]);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Channel, ChannelModel } from 'amqplib';
+import { waitBriefly } from './connection.ts';
 
 /** What the broker says of a queue. */
 export interface QueueState {
@@ -27,7 +28,8 @@ export async function inspectQueues(
       }
     }
   } finally {
-    await channel?.close().catch(() => undefined);
+    // With a connection that dies meanwhile, the driver never says that the channel is closed.
+    if (channel !== undefined) await waitBriefly([channel.close()]);
   }
   return found;
 }
