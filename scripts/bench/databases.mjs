@@ -1,6 +1,7 @@
 // A database of its own for every run, on the server that was given.
 
 import { randomBytes } from 'node:crypto';
+import { remember } from './leftovers.mjs';
 import { importFrom } from './modules.mjs';
 
 const { default: pg } = await importFrom('pg');
@@ -28,15 +29,18 @@ export async function openDatabase({ template } = {}) {
   const name = `bench_${randomBytes(6).toString('hex')}`;
   const from = template === undefined ? '' : ` template ${template}`;
   await withClient(serverUrl, (client) => client.query(`create database ${name}${from}`));
+  const drop = () =>
+    withClient(serverUrl, (client) => client.query(`drop database if exists ${name} with (force)`));
+  const forget = remember(drop);
   return {
     name,
     url: urlOf(name),
-    /** So that no run pays for the pages that the one before left to be written. */
-    close: () =>
-      withClient(serverUrl, async (client) => {
-        await client.query(`drop database if exists ${name} with (force)`);
-        await client.query('checkpoint').catch(() => {});
-      }),
+    async close() {
+      await drop();
+      forget();
+      // So that no run pays for the pages that the one before left to be written.
+      await withClient(serverUrl, (client) => client.query('checkpoint')).catch(() => {});
+    },
   };
 }
 

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { createBench } from './bench.mjs';
 import { startChild } from './child.mjs';
 import { describeEnvironment } from './environment.mjs';
+import { removeLeftoversOnSignal } from './leftovers.mjs';
 import { root } from './modules.mjs';
 import { drawPage, printSummary } from './page.mjs';
 import { drain } from './parts/drain.mjs';
@@ -52,6 +53,7 @@ async function main() {
   const { mode, rounds, parts, against, out } = readArguments();
   const environment = await describeEnvironment();
   for (const [name, value] of Object.entries(environment)) say(`  ${name.padEnd(11)} ${value}`);
+  removeLeftoversOnSignal();
   const sink = startChild('./sink.mjs');
   const { port } = await sink.event('listening');
   const bench = createBench({ sink, sinkUrl: `http://127.0.0.1:${port}`, mode, rounds, against, say });

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EVENT_TYPE, payloadOf, SECRET } from './call.mjs';
 import { openDatabase } from './databases.mjs';
+import { remember } from './leftovers.mjs';
 import { importProduct, root } from './modules.mjs';
 
 const quiet = {
@@ -78,6 +79,7 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
     ].map((path) => importProduct(path, folder)),
   );
   const config = loadConfig({ env: { ...process.env, ...variables } });
+  const forget = remember(() => deleteObjects(config.broker, folder));
   const problems = await applyTopology(config.broker, quiet);
   if (problems.length > 0) throw new Error(problems.join('\n'));
   let opened;
@@ -154,6 +156,7 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
         pid: child.pid,
         async stop() {
           children.delete(role);
+          forgetRole();
           if (child.exitCode !== null || child.signalCode !== null) return;
           const gone = once(child, 'exit');
           child.kill('SIGTERM');
@@ -163,6 +166,7 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
         },
       };
       children.add(role);
+      const forgetRole = remember(async () => void child.kill('SIGKILL'));
       return role;
     },
     /** Waits until nothing is to be done any more. */
@@ -200,6 +204,7 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
       await Promise.all([...children].map((c) => c.stop()));
       await stopParts();
       await deleteObjects(config.broker, folder);
+      forget();
       await database.close();
     },
   };
