@@ -61,7 +61,7 @@ export function addAuditEvidence(group: Command): void {
       if (file === undefined) return inContext(options, (context) => verifyWholeStore(context, options));
       if (options.publicKey.length === 0)
         self.error('error: name the --public-key to check the file by', { exitCode: 2 });
-      return inContext(options, (context) => verifyFile(context, file, options), { servers: false });
+      return inContext(options, (context) => verifyFile(context, file, options), []);
     });
   withExamples(
     verifying,

@@ -38,7 +38,7 @@ export function addAuditKeys(group: Command): void {
             ].join('\n'),
           );
         },
-        { servers: false },
+        [],
       ),
     );
   withExamples(keygen, 'duepost audit keygen --out sealing-2027');
@@ -53,7 +53,7 @@ export function addAuditKeys(group: Command): void {
             pem.trimEnd(),
           );
         },
-        { servers: false },
+        [],
       ),
     );
 }

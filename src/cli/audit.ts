@@ -18,7 +18,11 @@ export function addAudit(program: Command): Command {
   const show = withCommonOptions(group.command('show'))
     .description('audit records, the newest delivery first')
     .option('--contract <ref>', 'of this contract')
-    .option('--date <date>', 'YYYY-MM-DD: with a contract, any day from due until ended in its zone, or the renewal date; else UTC', readDate)
+    .option(
+      '--date <date>',
+      'YYYY-MM-DD: with a contract, any day from due until ended in its zone, or the renewal date; else UTC',
+      readDate,
+    )
     .option('--limit <n>', 'how many at most', readWhole(1, 100_000), 1_000)
     .action((options: ShowOptions) =>
       inContext(options, async (context) => {

@@ -49,7 +49,7 @@ export function addCalendar(program: Command): Command {
             ].join('\n'),
           );
         },
-        { servers: false },
+        [],
       ),
     );
   withExamples(

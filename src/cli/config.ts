@@ -15,7 +15,7 @@ export function addConfig(program: Command): void {
           const values = describeConfig(config);
           print(values, () => formatTable(['setting', 'value', 'variable'], toRows(values)));
         },
-        { servers: false },
+        [],
       ),
     );
   withExamples(command, 'duepost config', 'duepost config --json | jq .egress', 'duepost config check');

@@ -1,6 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
-import { type Config, loadConfig } from '../runtime/config.ts';
+import { type Config, loadConfig, type Need } from '../runtime/config.ts';
 import { type Log, openLog } from '../runtime/log.ts';
 import { inScope, type Scope } from '../runtime/scope.ts';
 import { writeAnswer } from './print.ts';
@@ -37,17 +37,20 @@ export function withExamples(command: Command, ...examples: string[]): Command {
 }
 
 /** Loads the configuration as the options say; throws ConfigError. */
-export function loadConfigFor(options: CommonOptions, requireServers = true): Config {
-  return loadConfig({ requireServers, ...(options.config === undefined ? {} : { file: options.config }) });
+export function loadConfigFor(options: CommonOptions, needs?: readonly Need[]): Config {
+  return loadConfig({
+    ...(needs === undefined ? {} : { needs }),
+    ...(options.config === undefined ? {} : { file: options.config }),
+  });
 }
 
 /** Runs a command's work with the configuration loaded and everything it opened closed again. */
 export async function inContext(
   options: CommonOptions,
   work: (context: Context) => Promise<void> | void,
-  needs: { readonly servers: boolean } = { servers: true },
+  needs?: readonly Need[],
 ): Promise<void> {
-  const config = loadConfigFor(options, needs.servers);
+  const config = loadConfigFor(options, needs);
   // A person wants the answer, not the connections that were made for it.
   const log = openLog({ ...config.log, level: config.log.level === 'info' ? 'warn' : config.log.level });
   exitOnCrash(log);

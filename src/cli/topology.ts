@@ -17,27 +17,35 @@ export function addTopology(program: Command): void {
       'after a purge or the loss of the broker: publish again every wake-up within the horizon',
     )
     .action((options: CommonOptions & { refeed?: boolean }) =>
-      inContext(options, async ({ config, log, print, scope }) => {
-        const differing = await applyTopology(config.broker, log);
-        if (options.refeed === true) {
-          await resetWatermark(scope.own(openPool(config.database, log), (pool) => pool.end()));
-        }
-        print({ differing }, () =>
-          differing.length === 0 ? 'the topology is in place' : differing.join('\n'),
-        );
-        if (differing.length > 0) throw new CheckFailed();
-      }),
+      inContext(
+        options,
+        async ({ config, log, print, scope }) => {
+          const differing = await applyTopology(config.broker, log);
+          if (options.refeed === true) {
+            await resetWatermark(scope.own(openPool(config.database, log), (pool) => pool.end()));
+          }
+          print({ differing }, () =>
+            differing.length === 0 ? 'the topology is in place' : differing.join('\n'),
+          );
+          if (differing.length > 0) throw new CheckFailed();
+        },
+        options.refeed === true ? ['broker', 'database'] : ['broker'],
+      ),
     );
   withCommonOptions(command.command('check'))
     .description('compare the broker with what it should have; exit code 1 naming each object that differs')
     .action((options: CommonOptions) =>
-      inContext(options, async ({ config, print }) => {
-        const differing = await checkTopology(config.broker);
-        print({ differing }, () =>
-          differing.length === 0 ? 'the topology is as it should be' : differing.join('\n'),
-        );
-        if (differing.length > 0) throw new CheckFailed();
-      }),
+      inContext(
+        options,
+        async ({ config, print }) => {
+          const differing = await checkTopology(config.broker);
+          print({ differing }, () =>
+            differing.length === 0 ? 'the topology is as it should be' : differing.join('\n'),
+          );
+          if (differing.length > 0) throw new CheckFailed();
+        },
+        ['broker'],
+      ),
     );
   withCommonOptions(command.command('export'))
     .description('definitions.json, as the broker loads it')
@@ -47,7 +55,7 @@ export function addTopology(program: Command): void {
         async ({ config }) => {
           process.stdout.write(formatDefinitions(config.broker.prefix));
         },
-        { servers: false },
+        [],
       ),
     );
 }

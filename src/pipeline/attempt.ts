@@ -8,7 +8,7 @@ import type { Answer, Send } from '../egress/send.ts';
 import { version } from '../runtime/build-info.ts';
 import { killPoint } from '../runtime/kill-point.ts';
 import type { Claim } from '../store/verdict.ts';
-import type { CallTarget } from './endpoint-cache.ts';
+import type { CallTarget, EndpointCache } from './endpoint-cache.ts';
 import type { Result } from './settle.ts';
 import type { AttemptTrace } from './trace-attempt.ts';
 import { handBack } from './unknown-outcome.ts';
@@ -52,7 +52,7 @@ const OWN_FAULT_DELAY_MS = 5_000;
 export async function attemptDelivery(
   { claim, askedAtMs, traced }: HeldClaim,
   target: CallTarget,
-  options: AttemptOptions,
+  options: AttemptOptions & { readonly endpoints: Pick<EndpointCache, 'refresh'> },
 ): Promise<Result> {
   const spentMs = performance.now() - askedAtMs;
   const budgetMs = Math.floor(Math.min(options.timeoutMs, options.leaseMs - SETTLE_RESERVE_MS - spentMs));
@@ -89,8 +89,13 @@ export async function attemptDelivery(
     const why = answer.detail ?? 'this machine could not send it';
     return { ...handBack(claim, { why, delayMs: OWN_FAULT_DELAY_MS }), startedAtMs, finishedAtMs };
   }
+  const isSuccess = answer.status !== undefined && answer.status >= 200 && answer.status < 300;
+  // The policy counts that is in force now, when it is decided; a success needs none.
+  const { policy } = isSuccess
+    ? target
+    : await options.endpoints.refresh(claim.endpointId).catch(() => target);
   const decision = decide(claim, {
-    policy: target.policy,
+    policy,
     answer,
     elapsedMs: finishedAtMs - askedAtMs,
     timeoutMs: options.timeoutMs,

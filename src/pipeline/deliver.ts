@@ -238,7 +238,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     logAttempt(log, { result, settled, traceId: held?.traced?.traceId });
     meter?.settled(result, settled, held);
     held?.traced?.settled(result, settled);
-    if (settled.state === 'due' && settled.effect === 'applied') {
+    if (settled.state === 'due') {
       announcer.announce([
         {
           ...settled,
@@ -249,7 +249,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       ]);
     }
     if (settled.disabledEndpoint) options.onEndpointDisabled(settled.endpointId);
-    if (settled.state === 'delivered' && settled.effect !== 'repeat') await tellDelivered(settled);
+    if (settled.state === 'delivered' && result.outcome === 'delivered') await tellDelivered(settled);
   }
 
   /** An endpoint that cannot be read must not keep its claims from ending. */

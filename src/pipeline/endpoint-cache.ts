@@ -17,6 +17,8 @@ export interface CallTarget {
 /** Endpoints as of a revision, or newer: a worker reads them again only when they have changed. */
 export interface EndpointCache {
   find(endpointId: string, revision: number): Promise<CallTarget>;
+  /** As it is now. */
+  refresh(endpointId: string): Promise<CallTarget>;
 }
 
 const MAX_REMEMBERED = 10_000;
@@ -34,25 +36,29 @@ export function createEndpointCache(db: Queryable, box: SecretBox): EndpointCach
     },
   });
 
+  async function refresh(endpointId: string): Promise<CallTarget> {
+    const endpoint = await loads.add(endpointId);
+    if (endpoint === undefined) throw new Error(`${endpointId} has no secret that is in force`);
+    const target: CallTarget = {
+      revision: endpoint.revision,
+      headers: endpoint.headers,
+      mode: endpoint.mode,
+      policy: endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy),
+      secrets: endpoint.secrets.map((s) => ({
+        key: box.open(endpointId, s.ciphertext),
+        expiresAt: s.expiresAt,
+      })),
+    };
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    known.set(endpointId, target);
+    return target;
+  }
+
   return {
     async find(endpointId, revision) {
       const remembered = known.get(endpointId);
-      if (remembered !== undefined && remembered.revision >= revision) return remembered;
-      const endpoint = await loads.add(endpointId);
-      if (endpoint === undefined) throw new Error(`${endpointId} has no secret that is in force`);
-      const target: CallTarget = {
-        revision: endpoint.revision,
-        headers: endpoint.headers,
-        mode: endpoint.mode,
-        policy: endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy),
-        secrets: endpoint.secrets.map((s) => ({
-          key: box.open(endpointId, s.ciphertext),
-          expiresAt: s.expiresAt,
-        })),
-      };
-      if (known.size >= MAX_REMEMBERED) known.clear();
-      known.set(endpointId, target);
-      return target;
+      return remembered !== undefined && remembered.revision >= revision ? remembered : refresh(endpointId);
     },
+    refresh,
   };
 }

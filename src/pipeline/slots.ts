@@ -1,3 +1,5 @@
+import { pause } from '../runtime/backoff.ts';
+
 /** Counts calls in flight per endpoint, and lets a few wake-ups wait for a free place. */
 export interface Slots {
   readonly inFlight: ReadonlyMap<string, number>;
@@ -8,6 +10,9 @@ export interface Slots {
   /** Resolves everything that waits. */
   wakeAll(): void;
 }
+
+/** Places were kept for a row that somebody else is changing. */
+const ASK_AGAIN_MS = 50;
 
 export function createSlots(): Slots {
   const inFlight = new Map<string, number>();
@@ -27,8 +32,8 @@ export function createSlots(): Slots {
     },
     whenFree(endpointId, maxWaiting) {
       const queue = waiting.get(endpointId) ?? [];
-      // With nothing in flight nobody would call; such a wake-up asks again at once.
-      if (!inFlight.has(endpointId)) return Promise.resolve();
+      // With nothing in flight nobody would call; such a wake-up asks again, but never without a pause.
+      if (!inFlight.has(endpointId)) return pause(ASK_AGAIN_MS);
       if (queue.length >= maxWaiting) return undefined;
       waiting.set(endpointId, queue);
       return new Promise((resolve) => queue.push(resolve));

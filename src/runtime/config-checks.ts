@@ -9,15 +9,24 @@ export const DEVELOPMENT_MASTER_KEY: string = Buffer.from('duepost: never for re
 const SHORTEST_HORIZON_MS = 120_000;
 const SHORTEST_LEASE_MARGIN_MS = 2_000;
 
+/** What not every command needs. */
+export type Need = 'database' | 'broker' | 'masterKey';
+
+const SETTING_OF: Readonly<Record<Need, string>> = {
+  database: 'database.url',
+  broker: 'broker.url',
+  masterKey: 'masterKey',
+};
+
 /** What no setting can see alone. */
 export function checkTogether(
   env: Environment,
   values: Values,
-  { requireServers, problems }: { requireServers: boolean; problems: string[] },
+  { needs, problems }: { needs: readonly Need[]; problems: string[] },
 ): void {
-  const requiredHere = requireServers
-    ? ['database.url', 'broker.url', ...(isReal(env) ? ['masterKey'] : [])]
-    : [];
+  const requiredHere = needs.flatMap((need) =>
+    need === 'masterKey' && !isReal(env) ? [] : [SETTING_OF[need]],
+  );
   for (const [name, setting] of Object.entries(SETTINGS)) {
     if (values[name] === null && (setting.optional !== true || requiredHere.includes(name))) {
       problems.push(`${name} is missing: set ${setting.env}`);

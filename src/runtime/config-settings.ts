@@ -259,7 +259,7 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
   'telemetry.traceparent': {
     env: 'DUEPOST_TELEMETRY_TRACEPARENT',
     format: 'flag',
-    doc: 'Sends the `traceparent` header to endpoints.',
+    doc: 'Sends the `traceparent` header to endpoints, where traces are made.',
   },
   killPoint: {
     env: 'DUEPOST_KILL_POINT',

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import convict from 'convict';
 import { packageRoot } from './build-info.ts';
-import { checkTogether, DEVELOPMENT_MASTER_KEY, isReal } from './config-checks.ts';
+import { checkTogether, DEVELOPMENT_MASTER_KEY, isReal, type Need } from './config-checks.ts';
 import { addFormats } from './config-formats.ts';
 import {
   ENVIRONMENT_VARIABLE,
@@ -86,14 +86,18 @@ export class ConfigError extends Error {
   }
 }
 
+export type { Need };
+
+const EVERYTHING: readonly Need[] = ['database', 'broker', 'masterKey'];
+
 /** Where the configuration comes from. */
 export interface LoadOptions {
   /** The variables; `process.env` if undefined. */
   readonly env?: NodeJS.ProcessEnv;
   /** One more configuration file, above the ones that are shipped and below the variables. */
   readonly file?: string;
-  /** False, for commands that work without servers: their URLs and the master key may be missing (and are empty). */
-  readonly requireServers?: boolean;
+  /** What must be given; all if undefined. What is not needed and not given is empty. */
+  readonly needs?: readonly Need[];
 }
 
 /**
@@ -106,7 +110,7 @@ export function loadConfig(options: LoadOptions = {}): Config {
   const problems: string[] = [];
   const env = readEnvironmentName(variables, problems);
   const values = readValues(env, { variables, file: options.file, problems });
-  checkTogether(env, values, { requireServers: options.requireServers ?? true, problems });
+  checkTogether(env, values, { needs: options.needs ?? EVERYTHING, problems });
   if (problems.length > 0) throw new ConfigError(problems.map(scrub));
   return toConfig(env, values);
 }

@@ -18,11 +18,12 @@ with result as (
                error_detail, retry_after_seconds, retry_after_clamped, response_excerpt, trail, shadow)
    order by r.delivery_id
 ), locked as (
-  select r.*, d.state, d.latest_attempt, d.latest_revision, d.claim_expires_at, d.endpoint_id, d.kind
+  select r.*, d.state, d.latest_attempt, d.latest_revision, d.claim_expires_at, d.endpoint_id, d.kind,
+         d.due_at, d.contract_ref
     from result r
    cross join lateral (
      select state, attempt as latest_attempt, revision as latest_revision, claim_expires_at, endpoint_id,
-            case when reminder_id is null then 'event' else 'reminder' end as kind
+            due_at, contract_ref, case when reminder_id is null then 'event' else 'reminder' end as kind
        from delivery
       where delivery_id = r.delivery_id
         for no key update) d
@@ -193,7 +194,9 @@ select m.delivery_id, m.attempt, case when m.event in ('deliver_late', 'late_res
   from moved m
   left join (select endpoint_id from touched where disable) t on t.endpoint_id = m.endpoint_id
 union all
-select x.delivery_id, x.attempt, x.event, x.state, x.latest_attempt, null, null, x.endpoint_id, false
+-- The answer to its first writing was lost: what followed from it may not have been done.
+select x.delivery_id, x.attempt, x.event, x.state, x.latest_attempt,
+       1000 * extract(epoch from x.due_at - now())::float8, x.contract_ref, x.endpoint_id, x.gone
   from decided x
  where x.event = 'repeat'`;
 

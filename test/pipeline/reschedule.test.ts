@@ -27,7 +27,7 @@ const { announcer, announced } = recordAnnouncements();
 
 beforeAll(async () => {
   database = await openTestDatabase();
-  const calendars = openCalendars(loadConfig({ env: { DUEPOST_ENV: 'test' }, requireServers: false }));
+  const calendars = openCalendars(loadConfig({ env: { DUEPOST_ENV: 'test' }, needs: [] }));
   const common = { announcer, calendars, timeoutMs: TIMEOUT_MS };
   reminders = createReminderAcceptor({ ...common, db: database.pool });
   rescheduler = createRescheduler({ ...common, pool: database.pool });

@@ -71,7 +71,7 @@ describe('the effective configuration', () => {
       retention: { reminderYears: 10, eventDays: 365 },
       shadow: { all: false },
       api: { rateLimitPerMinute: 60_000 },
-      telemetry: { traces: 'off', sampleRatio: 1, traceparent: false },
+      telemetry: { traces: 'off', sampleRatio: 1, traceparent: true },
     });
   });
 
@@ -310,8 +310,11 @@ describe('a bad configuration', () => {
     expect(() => loadConfig({ env })).toThrow(
       'database.url is missing: set DUEPOST_DATABASE_URL\nbroker.url is missing: set DUEPOST_AMQP_URL\nmasterKey is missing: set DUEPOST_MASTER_KEY',
     );
-    const config = loadConfig({ env, requireServers: false });
+    const config = loadConfig({ env, needs: [] });
     expect([config.database.url, config.broker.url, config.masterKey.length]).toEqual(['', '', 0]);
+    expect(() => loadConfig({ env, needs: ['broker'] })).toThrow(
+      /^broker\.url is missing: set DUEPOST_AMQP_URL$/,
+    );
   });
 
   it('is refused when the folder of calendars does not exist', () => {

@@ -39,12 +39,11 @@ test('the process dies by SIGKILL at the passing that was asked for', () => {
 });
 
 test.each(['staging', 'production'])('%s refuses a kill point', (env) => {
-  const load = () =>
-    loadConfig({ env: { DUEPOST_ENV: env, DUEPOST_KILL_POINT: 'ack.due' }, requireServers: false });
+  const load = () => loadConfig({ env: { DUEPOST_ENV: env, DUEPOST_KILL_POINT: 'ack.due' }, needs: [] });
   expect(load).toThrow(/killPoint \(DUEPOST_KILL_POINT\) kills the process/);
 });
 
 test('a point that does not exist is refused by name', () => {
-  const load = () => loadConfig({ env: { DUEPOST_KILL_POINT: 'ack.never' }, requireServers: false });
+  const load = () => loadConfig({ env: { DUEPOST_KILL_POINT: 'ack.never' }, needs: [] });
   expect(load).toThrow(/DUEPOST_KILL_POINT/);
 });
