@@ -238,7 +238,14 @@ const OUR_HEADERS = new Set([
   'traceparent',
 ]);
 
-/** What was sent and seen. The endpoint's own headers may be credentials: their names are kept, their values are not. */
+/** Headers as they are kept: the endpoint's own may be credentials, so of those only the names. */
+function withoutValues(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name in headers) kept[name] = OUR_HEADERS.has(name) ? (headers[name] as string) : '(not kept)';
+  return kept;
+}
+
+/** What was sent and seen. */
 function trailText(
   claim: Claim,
   { answer, headers, decision }: { answer: Answer; headers: Record<string, string>; decision: object },
@@ -250,9 +257,7 @@ function trailText(
     host_clock_offset_ms: claim.hostClockOffsetMs,
     url: claim.url,
     body_sha256: claim.bodySha256.toString('hex'),
-    request_headers: Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name, OUR_HEADERS.has(name) ? value : '(not kept)']),
-    ),
+    request_headers: withoutValues(headers),
     sent: answer.sent,
     remote_address: answer.remoteAddress,
     certificate_sha256: answer.certificateSha256,
