@@ -58,7 +58,7 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
   'database.poolSize': {
     env: 'DUEPOST_DATABASE_POOL_SIZE',
     ...whole(1, 100),
-    doc: 'Connections per process.',
+    doc: 'Connections of each role in a process.',
   },
   'database.statementTimeoutMs': {
     env: 'DUEPOST_DATABASE_STATEMENT_TIMEOUT_MS',

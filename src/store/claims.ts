@@ -10,7 +10,7 @@ export interface ClaimRequest {
   /** Whoever holds the claims: unique per process. */
   readonly holder: string;
   readonly maxPerEndpoint: number;
-  /** Deliveries whose claims this holder knows that it holds, or held when it called. */
+  /** Deliveries whose claims this holder knows that it holds, asked when the answer is there. */
   readonly inHand: Pick<ReadonlySet<string>, 'has'>;
   /** Calls in flight by endpoint id at this holder. */
   readonly inFlight: ReadonlyMap<string, number>;
