@@ -5,6 +5,7 @@ import type { Log } from '../runtime/log.ts';
 import { type AckWindow, createAckWindow } from './ack-window.ts';
 import { type BrokerConfig, keepLine, waitBriefly } from './connection.ts';
 import { type Incoming, readMessage } from './incoming.ts';
+import { SetAsideFullError } from './outgoing.ts';
 
 export interface ConsumerOptions {
   readonly config: BrokerConfig;
@@ -12,7 +13,10 @@ export interface ConsumerOptions {
   readonly queue: string;
   /** How many messages are in hand at once, at most. */
   readonly prefetch: number;
-  /** Resolves when the message is done with, whatever came of it; rejects for a fault of ours: it comes again. */
+  /**
+   * Resolves when the message is done with, whatever came of it; rejects for a fault of ours: it comes again. With a
+   * SetAsideFullError only this message is waited with, while others are taken.
+   */
   readonly handle: (message: Incoming) => Promise<void>;
   /**
    * Asked after a fault, before anything is given back and taken again. What is given back counts towards the delivery
@@ -42,7 +46,7 @@ interface Session {
   readonly channel: ConfirmChannel;
   readonly window: AckWindow;
   /** Tags of messages that met a fault; they are kept until we are well again. */
-  failed: number[];
+  readonly failed: number[];
   inHand: number;
   consumerTag: string | undefined;
   isHolding: boolean;
@@ -52,6 +56,10 @@ interface Session {
 }
 
 const LONGEST_BACKOFF_MS = 30_000;
+/** Doubles each time a message comes back: the delivery limit of a queue then is an hour away. */
+const FIRST_PARKING_MS = 1_000;
+/** Well under the time after which the broker takes a channel for stuck whose messages are not acknowledged. */
+const LONGEST_PARKING_MS = 300_000;
 
 /**
  * Takes messages from a queue, on a connection of its own, and acknowledges each when its handler is done.
@@ -117,15 +125,21 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
       session.failed.push(tag);
       return;
     }
+    const incoming = readMessage(message);
     counters.taken += 1;
     session.inHand += 1;
     try {
-      await options.handle(readMessage(message));
+      await options.handle(incoming);
       session.window.settle(tag);
       counters.acknowledged += 1;
       flushSoon(session);
       if (faults > 0 && !session.isHolding) recovered();
     } catch (error) {
+      if (error instanceof SetAsideFullError) {
+        log.fault('consumer.parked', error, { queue, messageId: message.properties.messageId });
+        void park(session, tag, incoming.deliveryCount ?? 0);
+        return;
+      }
       session.failed.push(tag);
       if (!session.isHolding && !session.isOver && !stopping.signal.aborted) {
         if (faults === 0)
@@ -157,7 +171,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
         await pause(backoffMs(faults, LONGEST_BACKOFF_MS), stopping.signal);
         if (stopping.signal.aborted || session.isOver) return;
       } while (!(await isHealthy()));
-      giveBack(session);
+      giveBack(session, session.failed.splice(0));
       session.isHolding = false;
       await consume(session);
     } catch (error) {
@@ -172,10 +186,14 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
     return answer;
   }
 
-  function giveBack(session: Session): void {
+  /** Keeps one message back, and gives it back later; the others go on. */
+  async function park(session: Session, tag: number, timesBack: number): Promise<void> {
+    await pause(Math.min(LONGEST_PARKING_MS, FIRST_PARKING_MS * 2 ** timesBack), stopping.signal);
+    if (!stopping.signal.aborted) giveBack(session, [tag]);
+  }
+
+  function giveBack(session: Session, tags: readonly number[]): void {
     if (session.isOver) return;
-    const tags = session.failed;
-    session.failed = [];
     for (const tag of tags) {
       session.window.skip(tag);
       session.channel.nack(asMessage(tag), false, true);

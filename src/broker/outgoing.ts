@@ -29,6 +29,14 @@ export interface OutgoingProperties {
 
 export type PublishFailure = 'not_connected' | 'returned' | 'nacked' | 'timed_out' | 'lost';
 
+/** A message could not be put where people would see it, because there is no room: it alone has to wait. */
+export class SetAsideFullError extends Error {
+  constructor(exchange: string, cause: PublishError) {
+    super(`${exchange} takes no more: look through its queue, and empty it`, { cause });
+    this.name = 'SetAsideFullError';
+  }
+}
+
 /** The broker did not take a message; after `timed_out` and `lost` nobody knows. */
 export class PublishError extends Error {
   readonly failure: PublishFailure;

@@ -1,5 +1,5 @@
 import type { Incoming } from './incoming.ts';
-import { type Outgoing, PublishError } from './outgoing.ts';
+import { type Outgoing, PublishError, SetAsideFullError } from './outgoing.ts';
 import type { Publisher } from './publisher.ts';
 
 /** The header that says why a message was set aside. */
@@ -18,6 +18,7 @@ const BROKER_HEADERS =
  *
  * @param exchange  of `Names`: `poison` or `commandsRejected`
  * @param reason  for `commandsRejected`, `code: text`
+ * @throws SetAsideFullError when its queue is full; else as `publish` does
  */
 export async function setAside(
   publisher: Publisher,
@@ -32,8 +33,14 @@ export async function setAside(
     body: message.body,
     headers: { [ERROR_HEADER]: why },
   };
+  const publish = (outgoing: Outgoing): Promise<void> =>
+    publisher.publish(outgoing).catch((error: unknown) => {
+      throw error instanceof PublishError && error.failure === 'nacked'
+        ? new SetAsideFullError(exchange, error)
+        : error;
+    });
   try {
-    await publisher.publish({
+    await publish({
       ...bare,
       headers: { ...withoutBrokerHeaders(headers), [ERROR_HEADER]: why },
       properties,
@@ -42,8 +49,8 @@ export async function setAside(
       ...(correlationId === undefined ? {} : { correlationId }),
     });
   } catch (error) {
-    if (error instanceof PublishError) throw error;
-    await publisher.publish({
+    if (error instanceof PublishError || error instanceof SetAsideFullError) throw error;
+    await publish({
       ...bare,
       headers: { [ERROR_HEADER]: `${why} (its properties could not be kept)` },
     });

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Incoming } from '../../src/broker/incoming.ts';
+import { type Outgoing, PublishError } from '../../src/broker/outgoing.ts';
 import { setAside } from '../../src/broker/set-aside.ts';
 import { encodeWakeUp, parseWakeUp } from '../../src/domain/wakeup.ts';
 import { gate, numbered, PATIENT, setUpConsuming } from '../support/consuming.ts';
@@ -99,6 +100,39 @@ describe('a consumer that meets a fault', () => {
     await consumer.stop();
     expect(done.sort()).toEqual(numbered(5));
     expect(await on.countLeft(on.names.deliveries)).toBe(0);
+  });
+
+  it('waits with a message that finds no room among the poison, and takes the others', async () => {
+    const { log, lines } = recordLog();
+    const counts: (number | undefined)[] = [];
+    const done: string[] = [];
+    let isFull = true;
+    const publisher = {
+      ...on.publisher,
+      // What a broker says of a queue that refuses when full.
+      publish: (message: Outgoing) =>
+        isFull ? Promise.reject(new PublishError('nacked', 'refused')) : on.publisher.publish(message),
+    };
+    const consumer = await on.start({
+      log,
+      isHealthy: () => Promise.resolve(false),
+      handle: async (message) => {
+        if (String(message.body) !== 'forged') return void done.push(String(message.body));
+        counts.push(message.deliveryCount);
+        await setAside(publisher, on.names.poison, { message, reason: 'no JSON' });
+      },
+    });
+    await on.put('forged', ...numbered(30));
+    await vi.waitFor(() => expect(counts).toEqual([undefined, 1]), PATIENT);
+    expect(done.sort()).toEqual(numbered(30).sort());
+    expect(lines.filter(({ event }) => event === 'consumer.fault')).toEqual([]);
+    expect(lines.find(({ event }) => event === 'consumer.parked')?.fields['error']).toMatchObject({
+      message: `${on.names.poison} takes no more: look through its queue, and empty it`,
+    });
+    isFull = false;
+    await vi.waitFor(() => expect(consumer.counters.acknowledged).toBe(31), PATIENT);
+    await consumer.stop();
+    expect([await on.countLeft(on.names.deliveries), await on.countLeft(on.names.poison)]).toEqual([0, 1]);
   });
 
   it('can be stopped during a fault, and leaves the message to others', async () => {
