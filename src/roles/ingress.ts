@@ -53,7 +53,8 @@ export function startIngress(config: Config, log: Log, { meters, traces, readine
         }),
         isHealthy: async () => {
           await parts.pool.query('select 1');
-          return true;
+          // While the broker takes nothing, what is refused could not be set aside: it would be given back and counted.
+          return parts.publisher.isReady();
         },
       }),
       (c) => c.stop(),

@@ -93,7 +93,8 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
       handle: deliverer.handle,
       isHealthy: async () => {
         await parts.pool.query('select 1');
-        return true;
+        // While the broker takes nothing, what must be sent on or set aside would only be given back and counted.
+        return parts.publisher.isReady();
       },
     });
     measureConsumer(meters, 'deliveries', consumer);

@@ -21,6 +21,8 @@ export interface Proxy {
    * @returns resolves when it happened
    */
   cutWhen(needle: Buffer | string, options?: { deliver: boolean }): Promise<void>;
+  /** Sends bytes, as if the server had, on every connection whose client began by saying this. */
+  say(bytes: Buffer, opening: string): void;
   /** Stops listening and resets what is open. */
   close(): Promise<void>;
 }
@@ -36,7 +38,11 @@ interface Link {
   server: Socket;
   /** The end of what the client sent: a needle may begin in it. */
   tail: Buffer;
+  /** The beginning of what the client sent. */
+  opening: Buffer;
 }
+
+const OPENING_BYTES = 4096;
 
 /** Starts a proxy in front of a server on `targetHost` (127.0.0.1 if not given). */
 export async function startProxy(target: { targetPort: number; targetHost?: string }): Promise<Proxy> {
@@ -83,6 +89,7 @@ export async function startProxy(target: { targetPort: number; targetHost?: stri
   }
 
   function takeFromClient(link: Link, chunk: Buffer): boolean {
+    if (link.opening.length < OPENING_BYTES) link.opening = Buffer.concat([link.opening, chunk]);
     for (const listener of listeners) listener(chunk);
     if (link.client.destroyed) return false;
     const trap = findTrap(link, chunk);
@@ -102,7 +109,7 @@ export async function startProxy(target: { targetPort: number; targetHost?: stri
       allowHalfOpen: true,
       noDelay: true,
     });
-    const link: Link = { client, server, tail: Buffer.alloc(0) };
+    const link: Link = { client, server, tail: Buffer.alloc(0), opening: Buffer.alloc(0) };
     links.add(link);
     client.once('close', () => links.delete(link));
     forward(client, server, (chunk) => takeFromClient(link, chunk));
@@ -136,6 +143,9 @@ export async function startProxy(target: { targetPort: number; targetHost?: stri
       new Promise((resolve) => {
         traps.push({ needle: Buffer.from(needle), deliver: options.deliver, sprung: resolve });
       }),
+    say: (bytes, opening) => {
+      for (const link of links) if (link.opening.includes(opening)) link.client.write(bytes);
+    },
     close: async () => {
       links.forEach(cutLink);
       if (listening.listening) await new Promise((resolve) => listening.close(resolve));
