@@ -99,7 +99,7 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
     for (const state of move === 'abandon'
       ? (['due', 'held'] as const)
       : [move === 'hold' ? ('due' as const) : ('held' as const)]) {
-      for (;;) {
+      for (let first: string | undefined; ; ) {
         const deliveryIds = await listPendingOfEndpoint(pool, { endpointId, state, limit: PAGE });
         if (deliveryIds.length === 0) break;
         const moved = await moveDeliveries(pool, {
@@ -120,7 +120,9 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
           await announcer.drain();
         }
         count += moved.length;
-        if (moved.length === 0) break;
+        // The reconciler may have moved this page in between; what neither can move is its to come back to.
+        if (moved.length === 0 && deliveryIds[0] === first) break;
+        first = deliveryIds[0];
       }
     }
     return count;

@@ -3,7 +3,7 @@ import { killPoint } from '../runtime/kill-point.ts';
 import type { Log } from '../runtime/log.ts';
 import { listOverdue, type OverdueDelivery, type Position } from '../store/due.ts';
 import { withLock } from '../store/lock.ts';
-import { moveDeliveries } from '../store/moves.ts';
+import { type Move, type Moved, moveDeliveries } from '../store/moves.ts';
 import type { Pool } from '../store/pool.ts';
 import type { Announcer } from './announce.ts';
 import { ENOUGH_WAITING } from './feed.ts';
@@ -26,7 +26,11 @@ export interface ReconcileReport {
   readonly lapsed: number;
   /** Deadlines that passed: dead-lettered. */
   readonly missed: number;
+  /** Held at an endpoint that is active: due again. */
+  readonly released: number;
 }
+
+const NOTHING: ReconcileReport = { announced: 0, lapsed: 0, missed: 0, released: 0 };
 
 const PAGE = 1_000;
 /** Rows looked at in one pass; the next one goes on from there. */
@@ -61,7 +65,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     const { pool, publisher, announcer } = options;
     const waiting = await publisher.countReady(options.deliveriesQueue);
     const canAnnounce = publisher.isReady() && waiting !== undefined && waiting < ENOUGH_WAITING / 10;
-    const total = { announced: 0, lapsed: 0, missed: 0 };
+    const total = { ...NOTHING };
     for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
       const page = await listOverdue(pool, {
         after: from,
@@ -69,14 +73,22 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
         timeoutMs: options.timeoutMs,
         limit: PAGE,
       });
-      total.missed += await miss(page.overdue.filter((d) => d.missed && d.state !== 'in_flight'));
+      const those = (remedy: OverdueDelivery['remedy']): OverdueDelivery[] =>
+        page.overdue.filter((d) => d.remedy === remedy);
+      total.missed += (await move('miss', those('miss'), 'no call can end before the deadline')).length;
+      const released = await move('release', those('release'), 'its endpoint is active');
+      total.released += released.length;
       if (canAnnounce) {
         const nowMs = performance.now();
-        const due = page.overdue.filter((d) => isSilent(d) && isTurn(d, nowMs));
+        const silent = those('announce').filter((d) => isTurn(d, nowMs));
+        const due = [
+          ...silent,
+          ...released.map((m) => ({ ...m, attempt: m.latestAttempt + 1, remainingMs: m.remainingMs ?? 0 })),
+        ];
         await Promise.all(due.map((d) => announcer.announceNow(d)));
         if (due.length > 0) killPoint('reconcile.confirmed');
-        total.announced += due.filter((d) => d.state === 'due').length;
-        total.lapsed += due.filter((d) => d.state === 'in_flight').length;
+        total.announced += silent.filter((d) => d.state === 'due').length;
+        total.lapsed += silent.filter((d) => d.state === 'in_flight').length;
       }
       from = page.full ? page.last : undefined;
       if (from === undefined) break;
@@ -84,28 +96,21 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     return total;
   }
 
-  async function miss(deliveries: readonly OverdueDelivery[]): Promise<number> {
-    if (deliveries.length === 0) return 0;
-    const moved = await moveDeliveries(options.pool, {
-      move: 'miss',
+  async function move(how: Move, deliveries: readonly OverdueDelivery[], reason: string): Promise<Moved[]> {
+    if (deliveries.length === 0) return [];
+    return moveDeliveries(options.pool, {
+      move: how,
       deliveryIds: deliveries.map((d) => d.deliveryId),
       actor: 'reconciler',
-      trail: JSON.stringify({ reason: 'no call can end before the deadline' }),
+      trail: JSON.stringify({ reason }),
       timeoutMs: options.timeoutMs,
     });
-    return moved.length;
   }
 
   return {
     async reconcile() {
       const report = await withLock(options.pool, 'duepost.reconciler', pass);
-      return report ?? { announced: 0, lapsed: 0, missed: 0 };
+      return report ?? NOTHING;
     },
   };
-}
-
-/** Whether it should have been heard of by now. What the feeder has not reached yet is the feeder's to announce. */
-function isSilent(delivery: OverdueDelivery): boolean {
-  if (delivery.state === 'in_flight') return true;
-  return delivery.state === 'due' && !delivery.missed && delivery.fed;
 }

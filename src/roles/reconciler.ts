@@ -72,7 +72,7 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       counts.hits(['silent'], report.announced);
       counts.hits(['expired'], report.lapsed);
       missed(report.missed);
-      if (report.announced + report.lapsed + report.missed > 0) log.warn('reconciled', { ...report });
+      if (Object.values(report).some((count) => count > 0)) log.warn('reconciled', { ...report });
     });
     loop('notify', NOTICE_INTERVAL_MS, async () => {
       counts.notices([], await notify({ ...parts, names }));

@@ -101,19 +101,19 @@ export async function listDueAfter(
   return { due: result.rows.map(toDue), last: lastPosition(result.rows) };
 }
 
-/** A delivery that should have moved by now, and what is the matter. */
+/** A delivery that should have moved by now, and what is to be done about it. */
 export interface OverdueDelivery extends DueDelivery {
   readonly state: 'due' | 'in_flight' | 'held';
-  readonly overdueMs: number;
-  /** Whether no call can end before its deadline any more. */
-  readonly missed: boolean;
-  /** Whether the feeder has been past it: a wake-up was published for it. */
-  readonly fed: boolean;
+  /**
+   * `announce`: due and announced before, or a claim that expired; `miss`: no call can end before its deadline any more;
+   * `release`: held, and its endpoint is active.
+   */
+  readonly remedy: 'announce' | 'miss' | 'release';
 }
 
 /**
- * The next page of deliveries that are overdue by more than the grace, oldest first: due ones that nobody claimed, claims
- * that expired, and held ones whose deadline has passed.
+ * The next page of deliveries that are overdue by more than the grace, oldest first, without those that are as they should
+ * be: under a claim, held at an endpoint that takes nothing, or still to be reached by the feeder.
  */
 export async function listOverdue(
   db: Queryable,
@@ -125,12 +125,12 @@ export async function listOverdue(
   },
 ): Promise<{ overdue: OverdueDelivery[]; last: Position | undefined; full: boolean }> {
   const result = await db.query<
-    Row & { state: OverdueDelivery['state']; missed: boolean; fed: boolean; relevant: boolean }
+    Row & { state: OverdueDelivery['state']; remedy: OverdueDelivery['remedy'] | null }
   >({
     name: 'list_overdue',
     text: `
       with page as (
-        select delivery_id, contract_ref, attempt, state, due_at, deadline_at, claim_expires_at
+        select delivery_id, contract_ref, endpoint_id, attempt, state, due_at, deadline_at, claim_expires_at
           from delivery
          where due_at is not null
            and (due_at, delivery_id) > (coalesce($1::timestamptz, '-infinity'), $2)
@@ -138,17 +138,20 @@ export async function listOverdue(
          order by due_at, delivery_id
          limit $5
       )
-      select delivery_id, contract_ref, attempt, state, due_at::text as due_text,
-             1000 * extract(epoch from due_at - now())::float8 as remaining_ms,
-             coalesce(deadline_at - $4 * interval '1 millisecond' < now(), false) as missed,
-             (due_at, delivery_id) <= (select w.due_at, w.delivery_id from watermark w) as fed,
-             case state
-               when 'due' then true
-               when 'in_flight' then claim_expires_at < now()
-               else coalesce(deadline_at - $4 * interval '1 millisecond' < now(), false)
-             end as relevant
-        from page
-       order by due_at, delivery_id`,
+      select p.delivery_id, p.contract_ref, p.attempt, p.state, p.due_at::text as due_text,
+             1000 * extract(epoch from p.due_at - now())::float8 as remaining_ms,
+             case
+               when p.state = 'in_flight' then case when p.claim_expires_at < now() then 'announce' end
+               when p.deadline_at - $4 * interval '1 millisecond' < now() then 'miss'
+               when p.state = 'held' then case
+                 -- Whoever has just resumed it is still releasing, in due order.
+                 when e.status = 'active' and e.updated_at < now() - $3 * interval '1 millisecond' then 'release'
+               end
+               when (p.due_at, p.delivery_id) <= (select w.due_at, w.delivery_id from watermark w) then 'announce'
+             end as remedy
+        from page p
+        left join endpoint e on e.endpoint_id = p.endpoint_id
+       order by p.due_at, p.delivery_id`,
     values: [
       page.after?.dueAt ?? null,
       page.after?.deliveryId ?? '',
@@ -158,15 +161,9 @@ export async function listOverdue(
     ],
   });
   return {
-    overdue: result.rows
-      .filter((row) => row.relevant)
-      .map((row) => ({
-        ...toDue(row),
-        state: row.state,
-        missed: row.missed,
-        fed: row.fed,
-        overdueMs: -row.remaining_ms,
-      })),
+    overdue: result.rows.flatMap((row) =>
+      row.remedy === null ? [] : [{ ...toDue(row), state: row.state, remedy: row.remedy }],
+    ),
     last: lastPosition(result.rows),
     full: result.rows.length === page.limit,
   };

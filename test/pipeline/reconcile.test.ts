@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { namesOf } from '../../src/broker/topology.ts';
+import type { EventRequest } from '../../src/pipeline/accept-events.ts';
+import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reconcile.ts';
+import { resetWatermark } from '../../src/store/due.ts';
+import { moveDeliveries } from '../../src/store/moves.ts';
+import {
+  type Destination,
+  drainQueue,
+  inMs,
+  openDestination,
+  outcomeOf,
+  publishTo,
+  purgeEverything,
+} from '../support/flow.ts';
+import { openTestProduct, type TestProduct } from '../support/product.ts';
+
+let product: TestProduct;
+let destination: Destination;
+
+beforeAll(async () => {
+  product = await openTestProduct();
+});
+
+beforeEach(async () => {
+  destination = await openDestination(product);
+  await destination.receiver.close();
+});
+
+afterAll(() => product.close());
+
+function reconcilerWith(changes: Partial<ReconcileOptions> = {}): ReturnType<typeof createReconciler> {
+  return createReconciler({
+    ...product.parts,
+    log: product.recorded.log,
+    deliveriesQueue: namesOf(product.config.broker.prefix).deliveries,
+    graceMs: 0,
+    timeoutMs: 2_000,
+    signal: new AbortController().signal,
+    ...changes,
+  });
+}
+
+/** Deliveries that are overdue and have no wake-up. */
+async function overdue(...changes: Partial<EventRequest>[]): Promise<string[]> {
+  const events = await Promise.all(
+    changes.map((change) => publishTo(product, destination, { deliverAt: inMs(-60_000), ...change })),
+  );
+  await product.parts.announcer.drain();
+  await purgeEverything(product);
+  await resetWatermark(product.parts.pool);
+  return events.map((event) => event.deliveryId);
+}
+
+async function hold(deliveryIds: readonly string[]): Promise<void> {
+  await moveDeliveries(product.parts.pool, {
+    move: 'hold',
+    deliveryIds,
+    actor: 'test',
+    trail: '{}',
+    timeoutMs: 2_000,
+  });
+}
+
+async function statesOf(deliveryIds: readonly string[]): Promise<string[]> {
+  const outcomes = await Promise.all(deliveryIds.map((id) => outcomeOf(product, id)));
+  return outcomes.map(({ state, deadReason }) =>
+    deadReason === undefined ? state : `${state}: ${deadReason}`,
+  );
+}
+
+/** The deliveries whose wake-ups wait for a worker. */
+async function announced(): Promise<string[]> {
+  const messages = await drainQueue(product, namesOf(product.config.broker.prefix).deliveries);
+  return messages.map((m) => (JSON.parse(m.content.toString()) as { delivery_id: string }).delivery_id);
+}
+
+test('what is held at an active endpoint is released and announced; what a pause holds stays held', async () => {
+  const stranded = await overdue({}, {});
+  await hold(stranded);
+  destination = await openDestination(product);
+  await destination.receiver.close();
+  const paused = await overdue({});
+  await product.endpoints.pause(destination.name, { actor: 'test' });
+
+  expect(await reconcilerWith().reconcile()).toMatchObject({ released: 2, announced: 0 });
+  expect(await statesOf([...stranded, ...paused])).toEqual(['due', 'due', 'held']);
+  expect((await announced()).toSorted()).toEqual(stranded.toSorted());
+});
+
+test('what a resume that is under way will release is left to it', async () => {
+  const [held] = await overdue({});
+  await hold([held as string]);
+  await product.parts.pool.query('update endpoint set updated_at = now() where endpoint_id = $1', [
+    destination.endpointId,
+  ]);
+  expect(await reconcilerWith({ graceMs: 30_000 }).reconcile()).toMatchObject({ released: 0 });
+  expect(await statesOf([held as string])).toEqual(['held']);
+});
