@@ -28,9 +28,11 @@ export interface ReconcileReport {
   readonly missed: number;
   /** Held at an endpoint that is active: due again. */
   readonly released: number;
+  /** Left behind at an endpoint that was deleted: dead-lettered. */
+  readonly abandoned: number;
 }
 
-const NOTHING: ReconcileReport = { announced: 0, lapsed: 0, missed: 0, released: 0 };
+const NOTHING: ReconcileReport = { announced: 0, lapsed: 0, missed: 0, released: 0, abandoned: 0 };
 
 const PAGE = 1_000;
 /** Rows looked at in one pass; the next one goes on from there. */
@@ -76,6 +78,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       const those = (remedy: OverdueDelivery['remedy']): OverdueDelivery[] =>
         page.overdue.filter((d) => d.remedy === remedy);
       total.missed += (await move('miss', those('miss'), 'no call can end before the deadline')).length;
+      total.abandoned += (await move('abandon', those('abandon'), 'its endpoint was deleted')).length;
       const released = await move('release', those('release'), 'its endpoint is active');
       total.released += released.length;
       if (canAnnounce) {

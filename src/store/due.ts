@@ -106,9 +106,9 @@ export interface OverdueDelivery extends DueDelivery {
   readonly state: 'due' | 'in_flight' | 'held';
   /**
    * `announce`: due and announced before, or a claim that expired; `miss`: no call can end before its deadline any more;
-   * `release`: held, and its endpoint is active.
+   * `abandon`: its endpoint is deleted; `release`: held, and its endpoint is active.
    */
-  readonly remedy: 'announce' | 'miss' | 'release';
+  readonly remedy: 'announce' | 'miss' | 'abandon' | 'release';
 }
 
 /**
@@ -143,6 +143,7 @@ export async function listOverdue(
              case
                when p.state = 'in_flight' then case when p.claim_expires_at < now() then 'announce' end
                when p.deadline_at - $4 * interval '1 millisecond' < now() then 'miss'
+               when e.deleted_at is not null then 'abandon'
                when p.state = 'held' then case
                  -- Whoever has just resumed it is still releasing, in due order.
                  when e.status = 'active' and e.updated_at < now() - $3 * interval '1 millisecond' then 'release'

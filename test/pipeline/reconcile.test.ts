@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
 import type { EventRequest } from '../../src/pipeline/accept-events.ts';
 import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reconcile.ts';
+import { claimDeliveries } from '../../src/store/claims.ts';
 import { resetWatermark } from '../../src/store/due.ts';
 import { moveDeliveries } from '../../src/store/moves.ts';
+import { settleAttempts } from '../../src/store/settlements.ts';
 import {
   type Destination,
   drainQueue,
@@ -96,4 +98,48 @@ test('what a resume that is under way will release is left to it', async () => {
   ]);
   expect(await reconcilerWith({ graceMs: 30_000 }).reconcile()).toMatchObject({ released: 0 });
   expect(await statesOf([held as string])).toEqual(['held']);
+});
+
+test('a delivery whose endpoint was deleted during its call ends, instead of being held for ever', async () => {
+  const [deliveryId = ''] = await overdue({});
+  const { pool } = product.parts;
+  const verdicts = await claimDeliveries(pool, {
+    wakeUps: [{ deliveryId, attempt: 1 }],
+    leaseMs: 60_000,
+    timeoutMs: 2_000,
+    holder: 'test',
+    maxPerEndpoint: 32,
+    inHand: new Set(),
+    inFlight: new Map(),
+  });
+  expect(verdicts.get(deliveryId)?.verdict).toBe('claimed');
+  await product.endpoints.remove(destination.name, { actor: 'test' });
+  await settleAttempts(
+    pool,
+    [
+      {
+        deliveryId,
+        attempt: 1,
+        revision: 1,
+        decision: 'retry',
+        outcome: 'retryable',
+        endpointFailed: true,
+        gone: false,
+        handedBack: false,
+        delayMs: 0,
+        retryAfterClamped: false,
+        trail: '{}',
+      },
+    ],
+    { holder: 'test', timeoutMs: 2_000 },
+  );
+  expect(await statesOf([deliveryId])).toEqual(['held']);
+
+  expect(await reconcilerWith().reconcile()).toMatchObject({ abandoned: 1 });
+  const outcome = await outcomeOf(product, deliveryId);
+  expect(outcome).toMatchObject({
+    state: 'dead_lettered',
+    deadReason: 'endpoint_gone',
+    auditRecords: [{ state: 'dead_lettered', attempts: 1 }],
+  });
 });
