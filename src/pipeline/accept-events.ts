@@ -6,7 +6,7 @@ import { type Batcher, createBatcher } from '../runtime/batch.ts';
 import { killPoint } from '../runtime/kill-point.ts';
 import type { Traced } from '../runtime/traces.ts';
 import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../store/endpoints.ts';
-import { type EventDelivery, findEventsByKey } from '../store/events.ts';
+import { type EventDelivery, findEventsByKey, type StoredEvent } from '../store/events.ts';
 import type { Queryable } from '../store/pool.ts';
 import { insertEvents, type NewDelivery, type NewEvent } from '../store/sources.ts';
 import {
@@ -20,6 +20,7 @@ import {
   newId,
   type Outcome,
 } from './accept.ts';
+import { type Repeat, resolveFormerNames } from './former-names.ts';
 
 /** An event as a producer hands it in. */
 export interface EventRequest extends Traced {
@@ -96,6 +97,15 @@ async function acceptEvents(
     db,
     lost.map((plan) => plan.idempotencyKey),
   );
+  const firstOf = (request: EventRequest): StoredEvent | undefined =>
+    known.get(request.idempotencyKey) ?? winners.get(request.idempotencyKey);
+  const asRepeat = (request: EventRequest): Repeat => ({
+    reference: request.endpoint,
+    endpointId: firstOf(request)?.answer[0]?.endpoint_id,
+  });
+  const meantBy = await resolveFormerNames(db, requests.map(asRepeat), (name) =>
+    targets.byReference.has(name),
+  );
   return requests.map((request) => {
     if (refusals.has(request)) return { refusal: refusals.get(request) };
     const plan = plans.get(request);
@@ -104,9 +114,10 @@ async function acceptEvents(
         result: { eventId: plan.eventId, type: plan.type, duplicate: false, deliveries: plan.answer },
       };
     }
-    const before = known.get(request.idempotencyKey) ?? winners.get(request.idempotencyKey);
+    const before = firstOf(request);
     if (before === undefined) return { refusal: new Error('an event was neither inserted nor there') };
-    if (!contentOf(request, targets).equals(before.contentSha256)) return { refusal: keyReused('event') };
+    const content = contentOf(request, targets, meantBy(asRepeat(request)));
+    if (!content.equals(before.contentSha256)) return { refusal: keyReused('event') };
     return {
       result: { eventId: before.eventId, type: before.type, duplicate: true, deliveries: before.answer },
     };
@@ -235,14 +246,14 @@ function endpointsOf(request: EventRequest, targets: Targets): readonly Endpoint
 }
 
 /** What matters of an event: who wanted it when it was accepted does not. */
-function contentOf(request: EventRequest, { byReference }: Targets): Buffer {
+function contentOf(request: EventRequest, { byReference }: Targets, endpointMeant?: string): Buffer {
   return contentSha256({
     type: request.type,
     payload: request.payload ?? null,
     endpoint:
       request.endpoint === undefined
         ? null
-        : (byReference.get(request.endpoint)?.endpointId ?? request.endpoint),
+        : (byReference.get(request.endpoint)?.endpointId ?? endpointMeant ?? request.endpoint),
     contract_ref: request.contractRef ?? null,
     deliver_at: request.deliverAt?.toISOString() ?? null,
     deadline_at: request.deadlineAt?.toISOString() ?? null,

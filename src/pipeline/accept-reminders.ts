@@ -18,6 +18,7 @@ import {
   newId,
   type Outcome,
 } from './accept.ts';
+import { type Repeat, resolveFormerNames } from './former-names.ts';
 
 /** A reminder as a producer hands it in. */
 export interface ReminderRequest extends Traced {
@@ -130,12 +131,19 @@ async function acceptReminders(
       known.set(key, reminder);
     }
   }
+  const asRepeat = (request: ReminderRequest): Repeat => ({
+    reference: request.endpoint,
+    endpointId: known.get(request.idempotencyKey)?.endpointId,
+  });
+  const meantBy = await resolveFormerNames(db, requests.map(asRepeat), (name) =>
+    context.byReference.has(name),
+  );
   return requests.map((request) => {
     if (refusals.has(request)) return { refusal: refusals.get(request) };
     const reminder = known.get(request.idempotencyKey);
     if (reminder === undefined) return { refusal: new Error('a reminder was neither inserted nor there') };
     if (inserted.has(plans.get(request)?.reminderId ?? '')) return { result: { reminder, duplicate: false } };
-    const same = contentOf(request, context).equals(reminder.contentSha256);
+    const same = contentOf(request, context, meantBy(asRepeat(request))).equals(reminder.contentSha256);
     return same ? { result: { reminder, duplicate: true } } : { refusal: keyReused('reminder') };
   });
 }
@@ -207,10 +215,10 @@ export function requireWindow(
   throw new Refusal('window_closed', fault, [{ path: '/renewal_date', message: fault }]);
 }
 
-function contentOf(request: ReminderRequest, { byReference }: Context): Buffer {
+function contentOf(request: ReminderRequest, { byReference }: Context, endpointMeant?: string): Buffer {
   return contentSha256({
     contract_ref: request.contractRef,
-    endpoint: byReference.get(request.endpoint)?.endpointId ?? request.endpoint,
+    endpoint: byReference.get(request.endpoint)?.endpointId ?? endpointMeant ?? request.endpoint,
     renewal_date: request.renewalDate,
     notice_period: request.noticePeriod,
     jurisdiction: request.jurisdiction,

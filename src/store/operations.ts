@@ -18,3 +18,24 @@ export async function insertOperation(db: Queryable, operation: Operation): Prom
     values: [operation.subjectId, operation.event, operation.actor, JSON.stringify(operation.detail)],
   });
 }
+
+/** Every name that endpoints have had, by their ids. */
+export async function listFormerNames(
+  db: Queryable,
+  endpointIds: readonly string[],
+): Promise<Map<string, Set<string>>> {
+  const result = await db.query<{ subject_id: string; names: string[] }>({
+    name: 'list_former_names',
+    text: `
+      select o.subject_id, array_agg(distinct n.name) as names
+        from operation o
+       cross join lateral (
+         values (o.detail ->> 'name'), (o.detail -> 'from' ->> 'name'), (o.detail -> 'to' ->> 'name')) as n (name)
+       where o.subject_id = any($1)
+         and o.event in ('endpoint.created', 'endpoint.changed')
+         and n.name is not null
+       group by o.subject_id`,
+    values: [endpointIds],
+  });
+  return new Map(result.rows.map((row) => [row.subject_id, new Set(row.names)]));
+}
