@@ -1,4 +1,4 @@
-import { parsePolicy, policyInUse } from '../domain/policy.ts';
+import { type Policy, parsePolicy, policyInUse } from '../domain/policy.ts';
 import { refuseField } from '../domain/refusal.ts';
 import { contentSha256, eventBody } from '../domain/requests/body.ts';
 import { firstDelayMs } from '../domain/retry.ts';
@@ -176,14 +176,7 @@ export function patternsOf(type: string): string[] {
 function planEvent(request: EventRequest, targets: Targets, timeoutMs: number): PlannedEvent {
   const { now } = targets;
   const endpoints = endpointsOf(request, targets);
-  const startAt = new Date(Math.max(now.getTime(), request.deliverAt?.getTime() ?? 0));
-  if (request.deadlineAt !== undefined && startAt.getTime() > request.deadlineAt.getTime() - timeoutMs) {
-    throw refuseField(
-      '/deadline_at',
-      `no call of up to ${timeoutMs} ms fits between ${startAt.toISOString()} and deadline_at: choose a later one`,
-      'window_closed',
-    );
-  }
+  requireRoom(request, { now, delayMs: 0, timeoutMs });
   const eventId = newId('evt');
   const deliveries: NewDelivery[] = [];
   const answer: EventDelivery[] = [];
@@ -193,12 +186,14 @@ function planEvent(request: EventRequest, targets: Targets, timeoutMs: number): 
       continue;
     }
     const held = endpoint.status === 'paused';
+    const delayMs = firstDelayMs(policyOf(request, endpoint));
+    requireRoom(request, { now, delayMs, timeoutMs, endpoint });
     const deliveryId = newId('dlv');
     deliveries.push({
       deliveryId,
       endpointId: endpoint.endpointId,
       idempotencyKey: `${request.idempotencyKey}:${endpoint.endpointId}`,
-      ...firstDue(request, endpoint),
+      ...firstDue(request, delayMs),
       ...(request.deadlineAt === undefined ? {} : { deadlineAt: request.deadlineAt }),
       held,
     });
@@ -224,15 +219,32 @@ function planEvent(request: EventRequest, targets: Targets, timeoutMs: number): 
   };
 }
 
-function firstDue(request: EventRequest, endpoint: Endpoint): Pick<NewDelivery, 'dueAt' | 'delayMs'> {
-  const policy = policyInUse(endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy), {
+/** Refuses what could not be sent in time: `delayMs` is what the endpoint waits before the first attempt. */
+function requireRoom(
+  { deliverAt, deadlineAt }: EventRequest,
+  first: { now: Date; delayMs: number; timeoutMs: number; endpoint?: Endpoint },
+): void {
+  if (deadlineAt === undefined) return;
+  const { now, delayMs, timeoutMs, endpoint } = first;
+  const startAtMs = Math.max(now.getTime(), (deliverAt ?? now).getTime() + delayMs);
+  if (startAtMs <= deadlineAt.getTime() - timeoutMs) return;
+  const why = delayMs > 0 && endpoint ? `endpoint ${endpoint.name} first waits ${delayMs / 1000} s: ` : '';
+  throw refuseField(
+    '/deadline_at',
+    `${why}no call of up to ${timeoutMs} ms fits between ${new Date(startAtMs).toISOString()} and deadline_at: choose a later one`,
+    'window_closed',
+  );
+}
+
+function policyOf(request: EventRequest, endpoint: Endpoint): Policy {
+  return policyInUse(endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy), {
     kind: 'event',
     hasDeadline: request.deadlineAt !== undefined,
   });
-  const delayMs = firstDelayMs(policy);
-  return request.deliverAt === undefined
-    ? { delayMs }
-    : { dueAt: new Date(request.deliverAt.getTime() + delayMs) };
+}
+
+function firstDue({ deliverAt }: EventRequest, delayMs: number): Pick<NewDelivery, 'dueAt' | 'delayMs'> {
+  return deliverAt === undefined ? { delayMs } : { dueAt: new Date(deliverAt.getTime() + delayMs) };
 }
 
 function endpointsOf(request: EventRequest, targets: Targets): readonly Endpoint[] {

@@ -50,6 +50,22 @@ test('a deadline that passes before anybody could send is dead-lettered, with on
   });
 });
 
+test('an event is refused when an endpoint would first wait until after its deadline', async () => {
+  const slow = await openDestination(product, {
+    policy: { kind: 'schedule', retry_schedule: [3600], max_attempts: 3 },
+  });
+  await slow.receiver.close();
+  const refused = publishTo(product, slow, { deadlineAt: inMs(600_000) });
+  await expect(refused).rejects.toMatchObject({
+    code: 'window_closed',
+    message: expect.stringContaining(`endpoint ${slow.name} first waits 3600 s`),
+  });
+  const { deliveries } = await publishTo(product, slow, { deadlineAt: inMs(3_600_000 + 60_000) });
+  expect(deliveries).toMatchObject([{ endpoint_id: slow.endpointId, state: 'due' }]);
+  const later = publishTo(product, slow, { deliverAt: inMs(60_000), deadlineAt: inMs(3_600_000 + 60_000) });
+  await expect(later).rejects.toMatchObject({ code: 'window_closed' });
+});
+
 test('no attempt starts before it is due, and none when a call could not end before the deadline', async () => {
   await product.start(['worker']);
   const deliveries = await Promise.all(
