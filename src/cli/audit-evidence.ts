@@ -120,7 +120,9 @@ function describe({ ok, findings, head, proof }: BundleReport): string {
     ].join('\n');
   }
   return [
-    'SOUND.',
+    proof.vouched_for
+      ? 'SOUND.'
+      : 'NOT VOUCHED FOR: it fits together, but not all of it is sealed and the file is not signed.',
     ...proof.deliveries.flatMap((d) => ['', d.delivery_id, ...d.says.map((line) => `  ${line}`)]),
     '',
     'What this proves:',

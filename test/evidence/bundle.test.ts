@@ -147,6 +147,8 @@ describe('with the file hashed anew and its signature taken off', () => {
     const open = await exportEvidence({ deliveryId: evidence.waiting }, { pool, actor: 'test' });
     const report = verify(bundleText(open));
     expect(report.ok).toBe(true);
+    expect(report.proof.vouched_for).toBe(false);
+    expect(report.proof.proves[0]).toMatch(/^Nothing of what is not sealed/);
     expect(report.proof.cannot.at(-1)).toBe(
       'That what is not sealed is as it was exported: this file is not signed.',
     );

@@ -4,6 +4,8 @@ import type { AttemptRow } from './facts.ts';
 /** What a sound bundle proves, and what no bundle can, in plain words. */
 export interface Proof {
   readonly deliveries: readonly { readonly delivery_id: string; readonly says: readonly string[] }[];
+  /** Whether a key has signed all of it, by seals or as a file; if not, anybody could have written it. */
+  readonly vouched_for: boolean;
   readonly proves: readonly string[];
   readonly cannot: readonly string[];
 }
@@ -12,6 +14,10 @@ export interface Proof {
  * @param sealedTo  by delivery id, how many of its trail entries are sealed
  */
 export function explain(bundle: Bundle, sealedTo: ReadonlyMap<string, number>): Proof {
+  const vouchedFor =
+    bundle.signature !== null ||
+    (bundle.operations.every((o) => o.seal !== null) &&
+      bundle.deliveries.every((d) => sealedTo.get(d.delivery.delivery_id) === d.trail.length));
   return {
     deliveries: bundle.deliveries.map((d) => ({
       delivery_id: d.delivery.delivery_id,
@@ -21,7 +27,8 @@ export function explain(bundle: Bundle, sealedTo: ReadonlyMap<string, number>): 
         sealing(bundle, d, sealedTo.get(d.delivery.delivery_id) ?? 0),
       ],
     })),
-    proves: proves(bundle),
+    vouched_for: vouchedFor,
+    proves: proves(bundle, vouchedFor),
     cannot: cannot(bundle),
   };
 }
@@ -94,10 +101,12 @@ function sealing(bundle: Bundle, { delivery, trail, seals }: BundledDelivery, se
   return `Sealed in seal ${last?.seal ?? '?'} at ${instant(at)}: nothing up to trail entry ${sealedTo} of ${delivery.delivery_id} was changed, removed, added or reordered since.${tail}`;
 }
 
-function proves(bundle: Bundle): string[] {
+function proves(bundle: Bundle, vouchedFor: boolean): string[] {
   const head = bundle.seals.at(-1)?.statement;
   return [
-    'The bytes, addresses, headers, times and answers above are what this installation recorded, in this order.',
+    vouchedFor
+      ? 'The bytes, addresses, headers, times and answers above are what this installation recorded, in this order.'
+      : 'Nothing of what is not sealed: it fits together, but no key has signed it, so anybody could have written it.',
     ...(head === undefined
       ? []
       : [

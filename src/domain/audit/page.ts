@@ -16,7 +16,7 @@ export function evidencePage(
       html`<h1>${title(bundle)}</h1>`,
       html`<p class="note">Exported ${instant(bundle.exported_at)} by ${bundle.exported_by} (${bundle.product}). Instants are UTC, by the clock of the database.</p>`,
       findings.length === 0
-        ? html`<p class="good">Everything on this page fits together${bundle.seals.length === 0 ? '' : ' and its seals'}.</p>`
+        ? html`<p class="good">Everything on this page fits together${bundle.seals.length === 0 ? '' : ' and with its seals'}${proof.vouched_for ? '' : '; but not all of it is sealed, and the file is not signed'}.</p>`
         : raw`<div class="bad"><p>This evidence is NOT sound:</p><ul>${list(findings.map((f) => `${f.where}: ${f.what}`))}</ul></div>`,
       ...bundle.deliveries.map((d) => section(d, says.get(d.delivery.delivery_id) ?? [])),
       ...(bundle.operations.length === 0 ? [] : [operations(bundle)]),

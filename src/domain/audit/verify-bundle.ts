@@ -22,7 +22,7 @@ export interface BundleReport {
   readonly bundle: Bundle | undefined;
 }
 
-const NO_PROOF: Proof = { deliveries: [], proves: [], cannot: [] };
+const NO_PROOF: Proof = { deliveries: [], vouched_for: false, proves: [], cannot: [] };
 
 /** Checks a bundle by nothing but itself and the public keys. */
 export function verifyBundle(file: Buffer, checkSignature: SignatureCheck): BundleReport {

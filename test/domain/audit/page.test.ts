@@ -36,7 +36,7 @@ test('escapes whatever comes from outside, the title included', () => {
   const page = evidencePage(bundle, {
     findings: [{ where: nasty, what: nasty }],
     head: undefined,
-    proof: { deliveries: [], proves: [nasty], cannot: [nasty] },
+    proof: { deliveries: [], vouched_for: true, proves: [nasty], cannot: [nasty] },
   });
   expect(page).not.toContain('<img');
   expect(page).not.toContain('\u202e');
@@ -47,9 +47,11 @@ test('escapes whatever comes from outside, the title included', () => {
 });
 
 test('says first of all when the evidence is not sound', () => {
-  const report = { head: undefined, proof: { deliveries: [], proves: [], cannot: [] } };
+  const report = { head: undefined, proof: { deliveries: [], vouched_for: false, proves: [], cannot: [] } };
   const bad = evidencePage(bundle, { ...report, findings: [{ where: 'file', what: 'it was changed' }] });
   expect(bad).toContain('This evidence is NOT sound');
   expect(bad).toContain('file: it was changed');
-  expect(evidencePage(bundle, { ...report, findings: [] })).not.toContain('NOT sound');
+  const unsigned = evidencePage(bundle, { ...report, findings: [] });
+  expect(unsigned).not.toContain('NOT sound');
+  expect(unsigned).toContain('not all of it is sealed, and the file is not signed');
 });
