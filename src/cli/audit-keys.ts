@@ -29,8 +29,8 @@ export function addAuditKeys(group: Command): void {
           const { privateKey } = generateKeyPairSync('ed25519');
           const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
           const files = { private_key: `${options.out}.pem`, public_key: `${options.out}.pub.pem` };
-          writeFileSync(files.private_key, pem, { mode: 0o600, flag: 'wx' });
-          writeFileSync(files.public_key, publicKeyOf(pem), { flag: 'wx' });
+          writeNew(files.private_key, pem, 0o600);
+          writeNew(files.public_key, publicKeyOf(pem), 0o644);
           print({ key_id: createSigner(pem).keyId, ...files }, () =>
             [
               `${files.private_key}  keep it secret: DUEPOST_SEALING_KEY_FILE=${files.private_key}`,
@@ -58,6 +58,15 @@ export function addAuditKeys(group: Command): void {
     );
 }
 
+function writeNew(file: string, text: string, mode: number): void {
+  try {
+    writeFileSync(file, text, { mode, flag: 'wx' });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    throw new Error(`${file} is there already, and may be in use: name others with --out`, { cause: error });
+  }
+}
+
 /** The private key of seals; throws where none is configured. */
 export function requireSealingKey(config: Config): string {
   const { privateKey } = config.sealing;
@@ -76,7 +85,19 @@ export function signerOf({ sealing }: Config): Signer | undefined {
 export function readPublicKeys(files: readonly string[], own?: Config): SignatureCheck {
   const ours = own?.sealing.privateKey;
   return createSignatureCheck([
-    ...files.map((file) => readFileSync(file, 'utf8')),
+    ...files.map(readPublicKey),
     ...(ours === undefined ? [] : [publicKeyOf(ours)]),
   ]);
+}
+
+function readPublicKey(file: string): string {
+  const text = readFileSync(file, 'utf8');
+  try {
+    createSignatureCheck([text]);
+  } catch (error) {
+    throw new Error(`${file} is no Ed25519 public key in PEM, such as duepost audit keygen writes`, {
+      cause: error,
+    });
+  }
+  return text;
 }

@@ -67,7 +67,7 @@ function unfinished(check: string, error: unknown): Finding {
   return wrong(
     check,
     `the check ended early: ${reasonOf(error)}`,
-    'mend what is wrong above, then run it again',
+    'mend that, and what else is wrong here, then run it again',
   );
 }
 

@@ -80,7 +80,7 @@ First steps:
   duepost topology apply            make the exchanges and queues
   duepost receive --port 9000       a receiver to try with, in another terminal
   duepost endpoint create --name trial --url http://127.0.0.1:9000/
-  duepost publish --type order.created --payload '{"order":10241}'
+  duepost publish --type order.created --payload '{"total":12}'
   duepost start                     all roles, until Ctrl-C
 
 Answers go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.`;
@@ -130,5 +130,7 @@ function report(error: unknown): number {
 function isAboutServers(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (typeof code !== 'string') return false;
-  return /^(E[A-Z_]+|08...|28...|3D000|57P0.)$/.test(code) && code !== 'ENOENT' && code !== 'EACCES';
+  // Of the system's own faults only those of connections: files, ports and keys are not what doctor looks at.
+  const ofConnections = /^(ECONN[A-Z]+|ENOTFOUND|EAI_[A-Z]+|E(TIMEDOUT|PIPE|HOSTUNREACH|NETUNREACH))$/;
+  return ofConnections.test(code) || /^(08...|28...|3D000|42501|57P0.)$/.test(code);
 }

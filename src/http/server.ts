@@ -72,7 +72,12 @@ export async function startHttpServer(options: HttpOptions): Promise<HttpServer>
   addDocumentRoute(app);
   app.after(() => refuseOtherMethods(app, methods));
 
-  await app.listen({ host: http.host, port: http.port });
+  await app.listen({ host: http.host, port: http.port }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRINUSE') {
+      error.message = `port ${http.port} of ${http.host} is taken already: set DUEPOST_HTTP_PORT to another, or to 0 for any that is free`;
+    }
+    throw error;
+  });
   const address = app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : http.port;
   const host = http.host.includes(':') ? `[${http.host}]` : http.host;

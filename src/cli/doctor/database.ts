@@ -18,6 +18,8 @@ const OLDEST_VERSION = 150_000;
 const MOST_OFFSET_MS = 2_000;
 const SAMPLES = 5;
 const SECRETS_TRIED = 200;
+const MEND_RIGHTS =
+  "run select grant_to_application('<this user>') as the owner of the tables, or connect as that owner";
 const DEPENDENT = ['database version', 'migrations', 'clock', 'database rights', 'connections', 'master key'];
 
 /** Everything about the database. */
@@ -57,7 +59,14 @@ function checkVersion({ version, versionNumber }: ServerFacts): Finding {
 
 async function checkMigrations(pool: Pool): Promise<Finding> {
   const check = 'migrations';
-  const { applied, pending, unknown } = await findMigrationStatus(pool);
+  let status: Awaited<ReturnType<typeof findMigrationStatus>>;
+  try {
+    status = await findMigrationStatus(pool);
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== '42501') throw error;
+    return wrong(check, reasonOf(error), MEND_RIGHTS);
+  }
+  const { applied, pending, unknown } = status;
   if (unknown.length > 0) {
     const detail = `the database was migrated by a newer version (${unknown.join(', ')})`;
     return wrong(check, detail, 'install that version of duepost, or a newer one');
@@ -95,13 +104,7 @@ async function checkRights(pool: Pool): Promise<Finding[]> {
   const check = 'database rights';
   const missing = await listMissingPrivileges(pool);
   if (missing.length === 0) return [ok(check, 'read and write where they must be')];
-  return [
-    wrong(
-      check,
-      `this user lacks ${missing.join(', ')}`,
-      'grant them, or connect as the owner of the tables',
-    ),
-  ];
+  return [wrong(check, `this user lacks ${missing.join(', ')}`, MEND_RIGHTS)];
 }
 
 function checkConnections({ maxConnections, connections }: ServerFacts, config: Config): Finding {
