@@ -61,7 +61,7 @@ export async function insertOnce<T>(insert: () => Promise<T>): Promise<T> {
 export function keyReused(kind: 'event' | 'reminder'): Refusal {
   return refuseField(
     '/idempotency_key',
-    `this idempotency key belongs to ${kind === 'event' ? 'an event' : 'a reminder'} with other content: choose another key`,
+    `this idempotency key belongs to ${kind === 'event' ? 'an event' : 'a reminder'} with other content: repeat it with what it had then; only what is another thing gets a key of its own`,
     'idempotency_key_reused',
   );
 }

@@ -155,7 +155,7 @@ async function reschedule(
     if (!isDeepStrictEqual(done, JSON.parse(JSON.stringify(asked)))) {
       throw refuseField(
         '/idempotency_key',
-        'this idempotency key belongs to a reschedule with other values: choose another key',
+        'this idempotency key belongs to a reschedule with other values: repeat it with those it had then; only what is another change gets a key of its own',
         'idempotency_key_reused',
       );
     }
