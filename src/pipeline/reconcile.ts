@@ -30,9 +30,18 @@ export interface ReconcileReport {
   readonly released: number;
   /** Left behind at an endpoint that was deleted: dead-lettered. */
   readonly abandoned: number;
+  /** Why announcing came to an end before the pass did; undefined: it did not, or there is no connection to the broker. */
+  readonly failure: unknown;
 }
 
-const NOTHING: ReconcileReport = { announced: 0, lapsed: 0, missed: 0, released: 0, abandoned: 0 };
+const NOTHING = {
+  announced: 0,
+  lapsed: 0,
+  missed: 0,
+  released: 0,
+  abandoned: 0,
+  failure: undefined as unknown,
+};
 
 const PAGE = 1_000;
 /** Rows looked at in one pass; the next one goes on from there. */
@@ -63,13 +72,19 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     return true;
   }
 
+  /** Undefined: nothing can be announced. */
+  async function countWaiting(): Promise<number | undefined> {
+    return options.publisher.isReady() ? options.publisher.countReady(options.deliveriesQueue) : undefined;
+  }
+
   async function pass(): Promise<ReconcileReport> {
-    const { pool, publisher, announcer } = options;
-    const waiting = await publisher.countReady(options.deliveriesQueue);
-    const canAnnounce = publisher.isReady() && waiting !== undefined && waiting < ENOUGH_WAITING / 10;
     const total = { ...NOTHING };
+    // Deadlines pass whether the broker is there or not: what it refuses ends the announcing, never the pass.
+    let canAnnounce = await attempt(countWaiting).then(
+      (waiting) => waiting !== undefined && waiting < ENOUGH_WAITING / 10,
+    );
     for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
-      const page = await listOverdue(pool, {
+      const page = await listOverdue(options.pool, {
         after: from,
         graceMs: options.graceMs,
         timeoutMs: options.timeoutMs,
@@ -84,19 +99,35 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       if (canAnnounce) {
         const nowMs = performance.now();
         const silent = those('announce').filter((d) => isTurn(d, nowMs));
-        const due = [
-          ...silent,
-          ...released.map((m) => ({ ...m, attempt: m.latestAttempt + 1, remainingMs: m.remainingMs ?? 0 })),
-        ];
-        await Promise.all(due.map((d) => announcer.announceNow(d)));
-        if (due.length > 0) killPoint('reconcile.confirmed');
-        total.announced += silent.filter((d) => d.state === 'due').length;
-        total.lapsed += silent.filter((d) => d.state === 'in_flight').length;
+        canAnnounce = (await attempt(() => announceAll(silent, released))) === true;
+        if (canAnnounce) {
+          total.announced += silent.filter((d) => d.state === 'due').length;
+          total.lapsed += silent.filter((d) => d.state === 'in_flight').length;
+        }
       }
       from = page.full ? page.last : undefined;
       if (from === undefined) break;
     }
     return total;
+
+    async function attempt<T>(work: () => Promise<T>): Promise<T | undefined> {
+      try {
+        return await work();
+      } catch (error) {
+        total.failure = error;
+        return undefined;
+      }
+    }
+  }
+
+  async function announceAll(silent: readonly OverdueDelivery[], released: readonly Moved[]): Promise<true> {
+    const due = [
+      ...silent,
+      ...released.map((m) => ({ ...m, attempt: m.latestAttempt + 1, remainingMs: m.remainingMs ?? 0 })),
+    ];
+    await Promise.all(due.map((d) => options.announcer.announceNow(d)));
+    if (due.length > 0) killPoint('reconcile.confirmed');
+    return true;
   }
 
   async function move(how: Move, deliveries: readonly OverdueDelivery[], reason: string): Promise<Moved[]> {

@@ -68,11 +68,12 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       return { again: report.throttled };
     });
     loop('reconcile', config.reconciler.intervalMs, async () => {
-      const report = await reconciler.reconcile();
+      const { failure, ...report } = await reconciler.reconcile();
       counts.hits(['silent'], report.announced);
       counts.hits(['expired'], report.lapsed);
       missed(report.missed);
-      if (Object.values(report).some((count) => count > 0)) log.warn('reconciled', { ...report });
+      if (Object.values(report).some((count) => count > 0)) log.warn('reconciled', report);
+      if (failure !== undefined) throw failure;
     });
     loop('notify', NOTICE_INTERVAL_MS, async () => {
       counts.notices([], await notify({ ...parts, names }));

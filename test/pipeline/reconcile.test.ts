@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { PublishError } from '../../src/broker/outgoing.ts';
+import { connectPublisher } from '../../src/broker/publisher.ts';
 import { namesOf } from '../../src/broker/topology.ts';
 import type { EventRequest } from '../../src/pipeline/accept-events.ts';
 import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reconcile.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';
 import { resetWatermark } from '../../src/store/due.ts';
-import { moveDeliveries } from '../../src/store/moves.ts';
+import { type Move, moveDeliveries } from '../../src/store/moves.ts';
 import { settleAttempts } from '../../src/store/settlements.ts';
+import { targetOf, throughPort } from '../support/broker.ts';
 import {
   type Destination,
   drainQueue,
@@ -16,6 +19,8 @@ import {
   purgeEverything,
 } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
+import { startProxy } from '../support/proxy.ts';
+import { until } from '../support/until.ts';
 
 let product: TestProduct;
 let destination: Destination;
@@ -27,6 +32,16 @@ beforeAll(async () => {
 beforeEach(async () => {
   destination = await openDestination(product);
   await destination.receiver.close();
+});
+
+afterEach(async () => {
+  const { rows } = await product.parts.pool.query(
+    'select delivery_id from delivery where due_at is not null',
+  );
+  await move(
+    'cancel',
+    rows.map((row) => row.delivery_id),
+  );
 });
 
 afterAll(() => product.close());
@@ -54,14 +69,21 @@ async function overdue(...changes: Partial<EventRequest>[]): Promise<string[]> {
   return events.map((event) => event.deliveryId);
 }
 
-async function hold(deliveryIds: readonly string[]): Promise<void> {
+async function move(how: Move, deliveryIds: readonly string[]): Promise<void> {
   await moveDeliveries(product.parts.pool, {
-    move: 'hold',
+    move: how,
     deliveryIds,
     actor: 'test',
     trail: '{}',
     timeoutMs: 2_000,
   });
+}
+
+async function setDeadline(deliveryId: string, inMs: number): Promise<void> {
+  await product.parts.pool.query(
+    `update delivery set deadline_at = now() + $2 * interval '1 millisecond' where delivery_id = $1`,
+    [deliveryId, inMs],
+  );
 }
 
 async function statesOf(deliveryIds: readonly string[]): Promise<string[]> {
@@ -79,7 +101,7 @@ async function announced(): Promise<string[]> {
 
 test('what is held at an active endpoint is released and announced; what a pause holds stays held', async () => {
   const stranded = await overdue({}, {});
-  await hold(stranded);
+  await move('hold', stranded);
   destination = await openDestination(product);
   await destination.receiver.close();
   const paused = await overdue({});
@@ -92,7 +114,7 @@ test('what is held at an active endpoint is released and announced; what a pause
 
 test('what a resume that is under way will release is left to it', async () => {
   const [held] = await overdue({});
-  await hold([held as string]);
+  await move('hold', [held as string]);
   await product.parts.pool.query('update endpoint set updated_at = now() where endpoint_id = $1', [
     destination.endpointId,
   ]);
@@ -142,4 +164,39 @@ test('a delivery whose endpoint was deleted during its call ends, instead of bei
     deadReason: 'endpoint_gone',
     auditRecords: [{ state: 'dead_lettered', attempts: 1 }],
   });
+});
+
+test('with the broker away, missed deadlines are dead-lettered and what is stranded is released', async () => {
+  const [missed = '', stranded = ''] = await overdue({}, {});
+  await setDeadline(missed, 1_000);
+  await move('hold', [stranded]);
+  const proxy = await startProxy(targetOf(product.config.broker));
+  const publisher = await connectPublisher(
+    throughPort(product.config.broker, proxy.port),
+    product.recorded.log,
+  );
+  proxy.refuse(true);
+  proxy.cut();
+  await until('no connection', () => !publisher.isReady());
+
+  const report = await reconcilerWith({ publisher }).reconcile();
+  await publisher.close();
+  await proxy.close();
+  expect(report).toMatchObject({ missed: 1, released: 1, announced: 0, failure: undefined });
+  expect(await statesOf([missed, stranded])).toEqual(['dead_lettered: deadline_passed', 'due']);
+});
+
+test('a broker that refuses a wake-up keeps no deadline from being recorded, and is reported', async () => {
+  // On the first page there is nothing but what cannot be announced; what has missed its deadline comes on the second.
+  await overdue(...Array.from({ length: 1_000 }, () => ({})));
+  const [missed = ''] = await overdue({ deliverAt: inMs(-30_000) });
+  await setDeadline(missed, 1_000);
+  const refusal = new PublishError('nacked', 'the broker refused it');
+  const announceNow = (): Promise<void> => Promise.reject(refusal);
+
+  const report = await reconcilerWith({
+    announcer: { ...product.parts.announcer, announceNow },
+  }).reconcile();
+  expect(report).toMatchObject({ missed: 1, announced: 0, failure: refusal });
+  expect(await statesOf([missed])).toEqual(['dead_lettered: deadline_passed']);
 });
