@@ -1,5 +1,8 @@
 import { refuseField } from './refusal.ts';
 
+/** Stands where the value of a header would, in whatever shows an endpoint. */
+export const NOT_SHOWN = '(not shown)';
+
 const MAX_HEADERS = 32;
 const MAX_NAME_LENGTH = 100;
 const MAX_VALUE_LENGTH = 4096;
@@ -68,6 +71,9 @@ function judgeHeader(name: string, value: string): string | undefined {
   if (typeof value !== 'string' || !VALUE.test(value)) {
     return 'value must be visible ASCII characters, with spaces only inside';
   }
+  // Whoever reads an endpoint, edits it and sends it back would lose the credential to this text.
+  if (value === NOT_SHOWN)
+    return 'value is the text that stands for one that is not shown: leave the header out to keep it, or give its value';
   if (value.length > MAX_VALUE_LENGTH) return `value is longer than ${MAX_VALUE_LENGTH} characters`;
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { NOT_SHOWN } from '../domain/endpoint-headers.ts';
 import { parsePolicy, policyInUse } from '../domain/policy.ts';
 import type { AuditRecord } from '../store/audit.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
@@ -61,7 +62,7 @@ export function endpointView(
     event_types: endpoint.eventTypes,
     policy,
     max_in_flight: endpoint.maxInFlight ?? null,
-    headers: Object.fromEntries(Object.keys(endpoint.headers).map((name) => [name, '(not shown)'])),
+    headers: Object.fromEntries(Object.keys(endpoint.headers).map((name) => [name, NOT_SHOWN])),
     consecutive_failures: endpoint.consecutiveFailures,
     created_at: endpoint.createdAt.toISOString(),
     updated_at: endpoint.updatedAt.toISOString(),

@@ -32,6 +32,7 @@ describe("an endpoint's own headers", () => {
     ['X-Team', 'café'],
     ['X-Team', 'a\u0000b'],
     ['X-Team', 'a\u007f'],
+    ['X-Team', '(not shown)'],
     ['X-Team', 'x'.repeat(70_000)],
     ['X-Team', 'x'.repeat(4_097)],
     ['Host', 'inward.example'],

@@ -95,6 +95,18 @@ test.each([
   expect([status, body.errors[0].path]).toEqual([400, path]);
 });
 
+test('what is shown in place of a credential is not taken for one', async () => {
+  await create('edited', { headers: { 'X-Token': 'SECRETVALUE' } });
+  const shown = await api.call('GET', '/v1/endpoints/edited');
+  const { status, body } = await api.call('PATCH', '/v1/endpoints/edited', {
+    body: { headers: shown.body.headers },
+  });
+  expect([status, body.code, body.errors[0].path]).toEqual([400, 'invalid_request', '/headers/X-Token']);
+  expect(body.detail).toContain('leave the header out to keep it');
+  const { rows } = await api.product.parts.pool.query(`select headers from endpoint where name = 'edited'`);
+  expect(rows[0].headers).toEqual({ 'X-Token': 'SECRETVALUE' });
+});
+
 test('a pause holds what waits and a resumption sends it', async () => {
   await create('pausing');
   const paused = await api.call('POST', '/v1/endpoints/pausing/pause', { body: { reason: 'maintenance' } });
