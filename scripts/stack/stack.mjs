@@ -45,7 +45,7 @@ async function inTurn(name, signal, body) {
 
 async function ensureServer(name, { fsync, others, signal }) {
   if (isGiven(name)) {
-    say(name, `using ${servers[name].given}`);
+    say(name, `using ${servers[name].given} as it is; unset it for a private server`);
     return;
   }
   const { isRunning, start, stop } = servers[name];

@@ -53,7 +53,7 @@ export function addPublish(program: Command): void {
     );
   withExamples(
     command,
-    `duepost publish --type order.created --payload '{"order":10241}' --key ord_10241-created`,
+    `duepost publish --type order.created --payload '{"total":12}' --key ord_10241-created`,
     'duepost publish --type report.ready --payload @report.json --endpoint customer-notices',
   );
 }
