@@ -44,8 +44,8 @@ beforeAll(async () => {
     env: {
       ...QUICK,
       DUEPOST_HORIZON_MS: '1000',
-      DUEPOST_EGRESS_TIMEOUT_MS: '200',
-      DUEPOST_CLAIM_LEASE_MS: '2200',
+      DUEPOST_EGRESS_TIMEOUT_MS: '1500',
+      DUEPOST_CLAIM_LEASE_MS: '3500',
     },
   });
   client = await openAmqpClient(product);

@@ -1,7 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Incoming } from '../../src/broker/incoming.ts';
+import { encodeWakeUp } from '../../src/domain/wakeup.ts';
+import { openEgress } from '../../src/egress/open.ts';
 import { createClockWatch } from '../../src/pipeline/clock-watch.ts';
+import { createDeliverer } from '../../src/pipeline/deliver.ts';
+import { createEndpointCache } from '../../src/pipeline/endpoint-cache.ts';
+import { createSecretBox } from '../../src/pipeline/secrets.ts';
+import { createSettler } from '../../src/pipeline/settle.ts';
+import { recordInsteadOfSending } from '../../src/pipeline/shadow.ts';
 import { packageRoot } from '../../src/runtime/build-info.ts';
 import { findIgnoredVariables } from '../../src/runtime/ignored-variables.ts';
 import { findEndpoint } from '../../src/store/endpoints.ts';
@@ -19,10 +28,6 @@ import { recordLog } from '../support/recorded-log.ts';
 import { until } from '../support/until.ts';
 
 const ONE_ATTEMPT = { kind: 'schedule', retry_schedule: [0], max_attempts: 1 };
-/** Calls that may be under way to one host and port. */
-const MOST_SOCKETS = 64;
-/** Of 32 per endpoint an eighth is kept for what is near its deadline. */
-const PER_ENDPOINT = 28;
 let product: TestProduct;
 
 beforeAll(async () => {
@@ -32,44 +37,62 @@ beforeAll(async () => {
 afterAll(() => product.close());
 
 test('what this machine had no connection left for is handed back: no failure of the endpoint, no attempt of the policy', async () => {
-  const first = await openDestination(product, { answers: ['hang'], policy: ONE_ATTEMPT });
-  const { receiver, secret } = first;
-  // Three endpoints at one host and port may want more connections than there are.
-  const others = await Promise.all(
-    ['second', 'third'].map((name) =>
-      product.endpoints.create({ name, url: receiver.url, policy: ONE_ATTEMPT, secret }, { actor: 'test' }),
-    ),
-  );
-  const names = [first.name, ...others.map(({ endpoint }) => endpoint.name)];
-  const events = await Promise.all(
-    names.flatMap((name) => Array.from({ length: PER_ENDPOINT }, () => publishTo(product, { name }))),
-  );
-  const stop = await product.start(['worker']);
-  const { rows } = await until('every first attempt to end', async () => {
-    const result = await product.parts.pool.query<{
-      delivery_id: string;
-      state: string;
-      outcome: string;
-      error: string;
-      rests: boolean;
-    }>(
-      `select d.delivery_id, d.state, a.outcome, a.error, a.next_due_at > a.finished_at + interval '4 seconds' as rests
-         from delivery d join attempt a on a.delivery_id = d.delivery_id and a.attempt = 1
-        where a.outcome is not null`,
-    );
-    return result.rows.length === events.length && result;
+  const { pool, announcer, publisher } = product.parts;
+  const sockets: Socket[] = [];
+  // It takes a request and says nothing.
+  const silent = createServer((socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/`;
+  await product.endpoints.create({ name: 'silent', url, policy: ONE_ATTEMPT }, { actor: 'test' });
+  const egress = openEgress({ ...product.config.egress, maxSockets: 1 });
+  const hanging = egress.send({ url, headers: {}, body: Buffer.from('{}'), timeoutMs: 60_000 });
+  await until('the only connection to be in use', () => sockets.length === 1);
+  const quiet = new AbortController();
+  const box = createSecretBox(product.config.masterKey);
+  const settler = createSettler({
+    db: pool,
+    log: product.recorded.log,
+    holder: 'test',
+    timeoutMs: 300,
+    signal: quiet.signal,
   });
-  await stop();
-  const unsent = rows.filter((row) => row.error === 'not_sent');
-  expect(unsent.length).toBeGreaterThan(0);
-  expect(unsent.length).toBeLessThanOrEqual(names.length * PER_ENDPOINT - MOST_SOCKETS);
-  expect(unsent.filter((row) => row.state !== 'due' || row.outcome !== 'unknown' || !row.rests)).toEqual([]);
-  const called = new Set(receiver.calls().map((call) => call.deliveryId));
-  expect(unsent.filter((row) => called.has(row.delivery_id))).toEqual([]);
-  const endpoints = await Promise.all(names.map((name) => findEndpoint(product.parts.pool, name)));
-  const failures = endpoints.reduce((sum, endpoint) => sum + (endpoint?.consecutiveFailures ?? 0), 0);
-  expect(failures).toBe(rows.length - unsent.length);
-  await receiver.close();
+  const deliverer = createDeliverer({
+    db: pool,
+    log: product.recorded.log,
+    publisher,
+    announcer,
+    poison: 'none',
+    endpoints: createEndpointCache(pool, box),
+    settler,
+    holder: 'test',
+    send: egress.send,
+    sendToSink: recordInsteadOfSending,
+    shadowAll: false,
+    timeoutMs: 300,
+    leaseMs: 3_000,
+    maxPerEndpoint: 32,
+    signal: quiet.signal,
+    stopping: quiet.signal,
+    onEndpointDisabled: () => undefined,
+    tellDelivered: () => Promise.resolve(),
+  });
+  const { deliveryId } = await publishTo(product, { name: 'silent' });
+  await deliverer.handle({
+    body: encodeWakeUp({ deliveryId, attempt: 1 }),
+    properties: { headers: {} },
+  } as Incoming);
+
+  const outcome = await outcomeOf(product, deliveryId);
+  expect(outcome).toMatchObject({ state: 'due', attempts: [{ outcome: 'unknown', error: 'not_sent' }] });
+  const [attempt] = outcome.attempts;
+  const restsMs = (attempt?.nextDueAt?.getTime() ?? 0) - (attempt?.finishedAt?.getTime() ?? 0);
+  expect(restsMs).toBeGreaterThan(4_000);
+  expect(sockets).toHaveLength(1);
+  expect(await findEndpoint(pool, 'silent')).toMatchObject({ consecutiveFailures: 0 });
+  await egress.close();
+  await hanging;
+  silent.close();
+  await settler.close();
 });
 
 test('a secret that no key opens keeps its delivery waiting, and is told as our fault', async () => {

@@ -144,7 +144,7 @@ export async function openWorld(product: TestProduct): Promise<World> {
       return shown({
         status: first.status,
         failures: first.failures,
-        deliveries: rows.map(({ status: _, failures: __, ...delivery }) => readDelivery(delivery)),
+        deliveries: rows.map((row) => readDelivery(row)),
       });
     },
   };
@@ -167,9 +167,13 @@ const LOOK = `
    where d.delivery_id = any($1)
    order by d.reminder_id is null`;
 
+const OF_THE_ENDPOINT = ['status', 'failures'];
+
 /** A row in the model's words. */
 function readDelivery(row: Readonly<Record<string, unknown>>): ModelDelivery {
-  const entries = Object.entries(row).map(([name, value]) => [name, value ?? undefined]);
+  const entries = Object.entries(row)
+    .filter(([name]) => !OF_THE_ENDPOINT.includes(name))
+    .map(([name, value]) => [name, value ?? undefined]);
   const delivery = Object.fromEntries(entries) as ModelDelivery;
   return {
     ...delivery,

@@ -159,7 +159,7 @@ test('what is secret is seen nowhere, whatever goes wrong', async () => {
     const messages = await drainQueue(product, queue);
     seen.set(
       `queue ${queue}`,
-      messages.map((m) => `${JSON.stringify(m.properties)} ${m.content}`).join('\n'),
+      messages.map((m) => `${JSON.stringify(m.properties)} ${m.content.toString()}`).join('\n'),
     );
   }
   const databaseUrl = new URL(product.database.url);

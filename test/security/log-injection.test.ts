@@ -45,7 +45,8 @@ test.each(['json', 'human'])('text from outside forges no line of the %s log', a
   const text = await until('the log', () => provoke(running));
   const lines = text.trimEnd().split('\n');
   expect(lines.filter((line) => !/^(\{"at":"2|2\d{3}-|duepost: )/.test(line))).toEqual([]);
-  expect(lines.filter((line) => /^\{"level"/.test(line) || line.startsWith('{"event":"forged"'))).toEqual([]);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  expect(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u202e]/.exec(text)).toBe(null);
+  expect(lines.filter((line) => line.startsWith('{"level"') || line.startsWith('{"event":"forged"'))).toEqual(
+    [],
+  );
+  expect(/[\p{Cc}\u2028\u2029\u202e]/u.exec(text.replaceAll('\n', ''))).toBe(null);
 });
