@@ -56,7 +56,8 @@ export interface Reconciler {
 
 /**
  * A wake-up that is only slow is indistinguishable from one that is lost. So that a backlog is not amplified, nothing is
- * announced while the workers have enough to do, and a row that was announced waits twice as long each time.
+ * announced while the workers have enough to do but what is near its deadline, and a row that was announced waits twice
+ * as long each time.
  */
 export function createReconciler(options: ReconcileOptions): Reconciler {
   const announcedAt = new Map<string, { readonly atMs: number; readonly intervalMs: number }>();
@@ -80,9 +81,9 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
   async function pass(): Promise<ReconcileReport> {
     const total = { ...NOTHING };
     // Deadlines pass whether the broker is there or not: what it refuses ends the announcing, never the pass.
-    let canAnnounce = await attempt(countWaiting).then(
-      (waiting) => waiting !== undefined && waiting < ENOUGH_WAITING / 10,
-    );
+    const waiting = await attempt(countWaiting);
+    const isBusy = waiting !== undefined && waiting >= ENOUGH_WAITING / 10;
+    let canAnnounce = waiting !== undefined;
     for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
       const page = await listOverdue(options.pool, {
         after: from,
@@ -98,8 +99,10 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
       total.released += released.length;
       if (canAnnounce) {
         const nowMs = performance.now();
-        const silent = those('announce').filter((d) => isTurn(d, nowMs));
-        canAnnounce = (await attempt(() => announceAll(silent, released))) === true;
+        const urgent = new Set(page.overdue.flatMap((d) => (d.urgent ? [d.deliveryId] : [])));
+        const isHeard = (d: { readonly deliveryId: string }): boolean => !isBusy || urgent.has(d.deliveryId);
+        const silent = those('announce').filter((d) => isHeard(d) && isTurn(d, nowMs));
+        canAnnounce = (await attempt(() => announceAll(silent, released.filter(isHeard)))) === true;
         if (canAnnounce) {
           total.announced += silent.filter((d) => d.state === 'due').length;
           total.lapsed += silent.filter((d) => d.state === 'in_flight').length;

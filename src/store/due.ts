@@ -109,6 +109,8 @@ export interface OverdueDelivery extends DueDelivery {
    * `abandon`: its endpoint is deleted; `release`: held, and its endpoint is active.
    */
   readonly remedy: 'announce' | 'miss' | 'abandon' | 'release';
+  /** Whether its deadline is within an hour. */
+  readonly urgent: boolean;
 }
 
 /**
@@ -125,7 +127,7 @@ export async function listOverdue(
   },
 ): Promise<{ overdue: OverdueDelivery[]; last: Position | undefined; full: boolean }> {
   const result = await db.query<
-    Row & { state: OverdueDelivery['state']; remedy: OverdueDelivery['remedy'] | null }
+    Row & { state: OverdueDelivery['state']; remedy: OverdueDelivery['remedy'] | null; urgent: boolean }
   >({
     name: 'list_overdue',
     text: `
@@ -140,6 +142,7 @@ export async function listOverdue(
       )
       select p.delivery_id, p.contract_ref, p.attempt, p.state, p.due_at::text as due_text,
              1000 * extract(epoch from p.due_at - now())::float8 as remaining_ms,
+             coalesce(p.deadline_at < now() + interval '1 hour', false) as urgent,
              case
                when p.state = 'in_flight' then case when p.claim_expires_at < now() then 'announce' end
                when p.deadline_at - $4 * interval '1 millisecond' < now() then 'miss'
@@ -163,7 +166,9 @@ export async function listOverdue(
   });
   return {
     overdue: result.rows.flatMap((row) =>
-      row.remedy === null ? [] : [{ ...toDue(row), state: row.state, remedy: row.remedy }],
+      row.remedy === null
+        ? []
+        : [{ ...toDue(row), state: row.state, remedy: row.remedy, urgent: row.urgent }],
     ),
     last: lastPosition(result.rows),
     full: result.rows.length === page.limit,

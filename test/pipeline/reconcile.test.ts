@@ -12,6 +12,7 @@ import { targetOf, throughPort } from '../support/broker.ts';
 import {
   type Destination,
   drainQueue,
+  forge,
   inMs,
   openDestination,
   outcomeOf,
@@ -199,4 +200,23 @@ test('a broker that refuses a wake-up keeps no deadline from being recorded, and
   }).reconcile();
   expect(report).toMatchObject({ missed: 1, announced: 0, failure: refusal });
   expect(await statesOf([missed])).toEqual(['dead_lettered: deadline_passed']);
+});
+
+test('with enough waiting for the workers, only what is near its deadline is announced again', async () => {
+  const [near = '', far = '', strandedNear = ''] = await overdue({}, {}, {}, {});
+  await setDeadline(near, 30 * 60_000);
+  await setDeadline(far, 2 * 3_600_000);
+  await setDeadline(strandedNear, 30 * 60_000);
+  await move('hold', [strandedNear]);
+  const backlog = Array.from({ length: 1_000 }, (_, i) => ({ delivery_id: `waiting-${i}` }));
+  await Promise.all(backlog.map((wakeUp) => forge(product, wakeUp)));
+  const deliveriesQueue = namesOf(product.config.broker.prefix).deliveries;
+  await until(
+    'the backlog',
+    async () => (await product.parts.publisher.countReady(deliveriesQueue)) === 1_000,
+  );
+
+  expect(await reconcilerWith().reconcile()).toMatchObject({ announced: 1, released: 1 });
+  const beyond = (await announced()).filter((id) => !id.startsWith('waiting-'));
+  expect(beyond.toSorted()).toEqual([near, strandedNear].toSorted());
 });
