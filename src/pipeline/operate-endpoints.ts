@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { parseEndpointHeaders } from '../domain/endpoint-headers.ts';
-import { type Policy, parsePolicy, policyToJson } from '../domain/policy.ts';
+import { parsePolicy } from '../domain/policy.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
 import type { EndpointBody, EndpointPatchBody } from '../domain/requests/schemas.ts';
 import { formatSecret, parseSecret } from '../domain/signing.ts';
@@ -21,6 +21,7 @@ import { insertOperation } from '../store/operations.ts';
 import { inTransaction, type Pool, type Queryable } from '../store/pool.ts';
 import { newId } from './accept.ts';
 import type { Announcer } from './announce.ts';
+import { policyOf } from './endpoint-policy.ts';
 import type { SecretBox } from './secrets.ts';
 
 /** Whoever asks for an operation, and why; both end in the audit trail. */
@@ -47,7 +48,7 @@ export interface WithSecret {
 export interface EndpointOperator {
   create(body: EndpointBody, by: Operator): Promise<WithSecret>;
   patch(reference: string, patch: EndpointPatchBody, by: Operator): Promise<Endpoint>;
-  /** What waits for it becomes `held`. */
+  /** What waits for it becomes `held`; one that is disabled stays so. */
   pause(reference: string, by: Operator): Promise<Endpoint>;
   /** Also enables again what was disabled; what was held comes back in due order. */
   resume(reference: string, by: Operator): Promise<Endpoint>;
@@ -171,15 +172,18 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
     },
 
     async pause(reference, by) {
-      const endpoint = await change(reference, by, async (before, db) => ({
-        to: await updateEndpoint(db, before.endpointId, {
-          ...before,
-          status: 'paused',
-          statusReason: by.reason,
-        }),
-        event: 'endpoint.paused',
-        notice: 'endpoint.paused',
-      }));
+      const endpoint = await change(reference, by, async (before, db) => {
+        requireNotDisabled(before);
+        return {
+          to: await updateEndpoint(db, before.endpointId, {
+            ...before,
+            status: 'paused',
+            statusReason: by.reason,
+          }),
+          event: 'endpoint.paused',
+          notice: 'endpoint.paused',
+        };
+      });
       await moveAll(endpoint.endpointId, 'hold', by);
       return endpoint;
     },
@@ -223,32 +227,17 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
   };
 }
 
-function nameTaken(name: string): Refusal {
-  return refuseField('/name', `an endpoint named ${name} exists: choose another name`, 'name_taken');
+/** A paused endpoint takes new reminders, and nothing would say any more why it was disabled. */
+function requireNotDisabled({ name, status, statusReason }: Endpoint): void {
+  if (status !== 'disabled') return;
+  throw new Refusal(
+    'transition_not_allowed',
+    `endpoint ${name} is disabled (${statusReason ?? 'by an operator'}), and nothing is sent to it: only resume changes that`,
+  );
 }
 
-/** `policy`, or the shorthand `retry_schedule` and `max_attempts` that sets one; undefined: the default. */
-function policyOf(
-  body: Pick<EndpointPatchBody, 'policy' | 'retry_schedule' | 'max_attempts'>,
-  before?: Policy,
-): unknown {
-  const { policy, retry_schedule, max_attempts } = body;
-  if (retry_schedule !== undefined) {
-    if (policy !== undefined) throw refuseField('/policy', 'give policy or retry_schedule, not both');
-    return policyToJson(
-      parsePolicy(
-        { kind: 'schedule', retry_schedule, ...(max_attempts === undefined ? {} : { max_attempts }) },
-        '',
-      ),
-    );
-  }
-  if (max_attempts !== undefined) {
-    if (policy !== undefined) throw refuseField('/policy', 'give policy or max_attempts, not both');
-    return policyToJson(
-      parsePolicy({ ...(before ? policyToJson(before) : { kind: 'schedule' }), max_attempts }, ''),
-    );
-  }
-  return policy === undefined || policy === null ? undefined : policyToJson(parsePolicy(policy));
+function nameTaken(name: string): Refusal {
+  return refuseField('/name', `an endpoint named ${name} exists: choose another name`, 'name_taken');
 }
 
 function patched(before: Endpoint, patch: EndpointPatchBody): EndpointState {

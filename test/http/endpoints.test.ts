@@ -120,6 +120,21 @@ test('a pause holds what waits and a resumption sends it', async () => {
   await until('the delivery', async () => (await stateOf(deliveryId)) === 'delivered');
 });
 
+test('what is disabled is not paused: only a resumption changes it', async () => {
+  const { endpoint_id } = await create('disabled');
+  await api.product.parts.pool.query(
+    `update endpoint set status = 'disabled', status_reason = 'answered 410' where endpoint_id = $1`,
+    [endpoint_id],
+  );
+  const { status, body } = await api.call('POST', '/v1/endpoints/disabled/pause');
+  expect([status, body.code]).toEqual([409, 'transition_not_allowed']);
+  expect(body.detail).toContain('disabled is disabled (answered 410)');
+  const shown = await api.call('GET', '/v1/endpoints/disabled');
+  expect(shown.body).toMatchObject({ status: 'disabled', status_reason: 'answered 410' });
+  expect((await api.call('POST', '/v1/endpoints/disabled/resume')).body.status).toBe('active');
+  expect((await api.call('POST', '/v1/endpoints/disabled/pause')).body.status).toBe('paused');
+});
+
 test('a deletion ends what waits', async () => {
   const created = await create('deleted');
   await api.call('POST', '/v1/endpoints/deleted/pause');
