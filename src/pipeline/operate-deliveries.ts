@@ -84,6 +84,17 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
     announcer.announce([{ deliveryId, remainingMs: 0, ...hastened }]);
   }
 
+  async function cancelOnce(deliveryId: string, by: Operator): Promise<boolean> {
+    const moved = await moveDeliveries(pool, {
+      move: 'cancel',
+      deliveryIds: [deliveryId],
+      actor: by.actor,
+      trail: trailOf(by),
+      timeoutMs,
+    });
+    return moved.length > 0;
+  }
+
   async function replayOne(deliveryId: string, by: Operator & { force: boolean }): Promise<void> {
     const candidate = await findReplayCandidate(pool, deliveryId, timeoutMs);
     if (candidate === undefined) throw new Refusal('not_found', `there is no delivery ${deliveryId}`);
@@ -171,15 +182,10 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
     },
 
     async cancel(deliveryId, by) {
-      const moved = await moveDeliveries(pool, {
-        move: 'cancel',
-        deliveryIds: [deliveryId],
-        actor: by.actor,
-        trail: trailOf(by),
-        timeoutMs,
-      });
-      if (moved.length > 0) return;
+      if (await cancelOnce(deliveryId, by)) return;
       const { state } = await requireDelivery(deliveryId);
+      // It waits, so it was rescheduled at the same moment: by now the cancellation knows of that.
+      if ((state === 'due' || state === 'held') && (await cancelOnce(deliveryId, by))) return;
       throw notNow(
         deliveryId,
         state === 'in_flight'
