@@ -1,3 +1,4 @@
+import { PublishError } from '../broker/outgoing.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import type { Names } from '../broker/topology.ts';
 import { killPoint } from '../runtime/kill-point.ts';
@@ -9,32 +10,44 @@ export interface NotifyOptions {
   readonly pool: Pool;
   readonly publisher: Publisher;
   readonly names: Pick<Names, 'notifications' | 'deadLetters'>;
+  /** Told how many the broker has confirmed. */
+  readonly onPublished: (count: number) => void;
 }
 
 const PAGE = 500;
 
 /**
- * Publishes the notices that wait, oldest first, and removes them once the broker has confirmed: at least once.
+ * Publishes the notices that wait, oldest first, and removes those that the broker has confirmed: at least once. What it
+ * refuses stays for the next pass and holds up no other.
  *
- * @returns how many were published
+ * @throws the first failure, once every notice had its turn; without a connection, at once
  */
-export async function notify(options: NotifyOptions): Promise<number> {
-  return (await withLock(options.pool, 'duepost.notices', () => notifyPages(options))) ?? 0;
+export async function notify(options: NotifyOptions): Promise<void> {
+  await withLock(options.pool, 'duepost.notices', () => notifyPages(options));
 }
 
-async function notifyPages({ pool, publisher, names }: NotifyOptions): Promise<number> {
-  let published = 0;
-  for (;;) {
-    const notices = await listNotices(pool, PAGE);
-    if (notices.length === 0) return published;
-    await Promise.all(notices.map((notice) => publishNotice(notice)));
+async function notifyPages({ pool, publisher, names, onPublished }: NotifyOptions): Promise<void> {
+  let failure: unknown;
+  let isAway = false;
+  let after: string | undefined;
+  do {
+    const notices = await listNotices(pool, { after, limit: PAGE });
+    const results = await Promise.allSettled(notices.map((notice) => publishNotice(notice)));
     killPoint('notify.confirmed');
+    const confirmed = notices.filter((_, i) => results[i]?.status === 'fulfilled');
     await deleteNotices(
       pool,
-      notices.map((n) => n.noticeId),
+      confirmed.map((n) => n.noticeId),
     );
-    published += notices.length;
-  }
+    onPublished(confirmed.length);
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue;
+      failure ??= result.reason;
+      isAway ||= !isRefusal(result.reason);
+    }
+    after = notices.at(-1)?.noticeId;
+  } while (after !== undefined && !isAway);
+  if (failure !== undefined) throw failure;
 
   async function publishNotice({ name, body, noticeId }: Notice): Promise<void> {
     const { dead_reason, ...rest } = body;
@@ -54,4 +67,9 @@ async function notifyPages({ pool, publisher, names }: NotifyOptions): Promise<n
       body: Buffer.from(JSON.stringify({ v: 1, ...rest, dead_reason })),
     });
   }
+}
+
+/** Whether the broker is there and would not take this one message. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof PublishError && (error.failure === 'nacked' || error.failure === 'returned');
 }

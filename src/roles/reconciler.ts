@@ -75,9 +75,8 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       if (Object.values(report).some((count) => count > 0)) log.warn('reconciled', report);
       if (failure !== undefined) throw failure;
     });
-    loop('notify', NOTICE_INTERVAL_MS, async () => {
-      counts.notices([], await notify({ ...parts, names }));
-    });
+    const onPublished = (count: number): void => counts.notices([], count);
+    loop('notify', NOTICE_INTERVAL_MS, () => notify({ ...parts, names, onPublished }));
     loop('at_risk', config.reconciler.intervalMs, async () => {
       await riskWatch.watch();
     });

@@ -18,17 +18,20 @@ export async function insertNotice(
   });
 }
 
-/** The oldest notices; those that another process is publishing at this moment are left out. */
-export async function listNotices(db: Queryable, limit: number): Promise<Notice[]> {
+/** The oldest notices after one; `after` undefined: from the first. Callers take turns: it locks nothing. */
+export async function listNotices(
+  db: Queryable,
+  page: { readonly after: string | undefined; readonly limit: number },
+): Promise<Notice[]> {
   const result = await db.query<{ notice_id: string; name: string; body: Record<string, unknown> }>({
     name: 'list_notices',
     text: `
       select notice_id, name, body
         from notice
+       where notice_id > $1
        order by notice_id
-       limit $1
-`,
-    values: [limit],
+       limit $2`,
+    values: [page.after ?? '0', page.limit],
   });
   return result.rows.map((row) => ({ noticeId: row.notice_id, name: row.name, body: row.body }));
 }

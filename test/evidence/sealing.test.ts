@@ -95,7 +95,7 @@ test('says in each seal how many leaves each month has, and announces it', async
     { kind: 'reminder', month: '2025-03', leaves: 2 },
   ]);
   expect(monthOfId(id)).toBe('2025-03');
-  const notices = await inTransaction(pool, (db) => listNotices(db, 10));
+  const notices = await inTransaction(pool, (db) => listNotices(db, { after: undefined, limit: 10 }));
   expect(notices.map((n) => [n.name, n.body['sha256']])).toEqual([
     ['audit.sealed', seal?.sha256.toString('hex')],
   ]);
