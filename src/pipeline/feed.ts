@@ -46,13 +46,14 @@ async function feedPages({ pool, publisher, announcer, ...options }: FeedOptions
     const { due, last } = await listDueAfter(pool, { after, to, limit: PAGE });
     if (last === undefined) {
       // Everything up to the horizon has a wake-up: what is inserted before it from now on, its writer announces.
-      await moveWatermark(pool, to);
+      await moveWatermark(pool, { from: after, to });
       break;
     }
     await Promise.all(due.map((delivery) => announcer.announceNow(delivery)));
     killPoint('feed.confirmed');
-    await moveWatermark(pool, last);
     published += due.length;
+    // Somebody set it back while this page was under way: the next pass begins there.
+    if (!(await moveWatermark(pool, { from: after, to: last }))) break;
     after = last;
   }
   return { published, throttled: false };

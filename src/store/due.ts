@@ -56,18 +56,23 @@ export async function findWatermark(
   };
 }
 
-/** Moves the watermark forward; never back. */
-export async function moveWatermark(db: Queryable, to: Position): Promise<void> {
-  await db.query({
+/** Moves the watermark forward from where its caller found it; false: it is elsewhere by now, or `to` is no way forward. */
+export async function moveWatermark(
+  db: Queryable,
+  { from, to }: { readonly from: Position; readonly to: Position },
+): Promise<boolean> {
+  const result = await db.query({
     name: 'move_watermark',
     text: `
       update watermark
          set due_at = $1::timestamptz,
              delivery_id = $2,
              moved_at = now()
-       where (due_at, delivery_id) < ($1::timestamptz, $2)`,
-    values: [to.dueAt, to.deliveryId],
+       where (due_at, delivery_id) = ($3::timestamptz, $4)
+         and (due_at, delivery_id) < ($1::timestamptz, $2)`,
+    values: [to.dueAt, to.deliveryId, from.dueAt, from.deliveryId],
   });
+  return result.rowCount === 1;
 }
 
 /** Moves the watermark back to now: what was published before is gone (a purge, the loss of the broker). */
