@@ -80,7 +80,7 @@ export function createSignatureCheck(publicKeysPem: readonly string[]): Signatur
   return (keyId, text, signature) => {
     const key = keys.get(keyId);
     if (key === undefined)
-      return `it is signed by the key ${keyId}, which is not among the given public keys`;
+      return `it is signed by the key ${keyId}, which is not among the given public keys (--public-key)`;
     return verify(null, Buffer.from(text), key, signature) || 'its signature does not fit its content';
   };
 }
