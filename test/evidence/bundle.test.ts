@@ -59,7 +59,7 @@ test('does not verify by another public key', () => {
 
   expect(report.ok).toBe(false);
   expect(report.findings.map((f) => f.what)).toContain(
-    `it is signed by the key ${signer.keyId}, which is not among the given public keys`,
+    `it is signed by the key ${signer.keyId}, which is not among the given public keys (--public-key)`,
   );
 });
 
