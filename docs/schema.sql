@@ -238,6 +238,7 @@ create table api_key (
   constraint api_key_pkey PRIMARY KEY (key_id),
   constraint api_key_scopes CHECK (((scopes <@ ARRAY['publish'::text, 'read'::text, 'operate'::text, 'admin'::text]) AND (cardinality(scopes) > 0)))
 );
+CREATE UNIQUE INDEX api_key_name ON api_key USING btree (name) WHERE (revoked_at IS NULL);
 
 create table attempt (
   kind text not null,

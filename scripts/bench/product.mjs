@@ -133,7 +133,8 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
     /** A key for the HTTP API: `{ key }`. */
     async createKey() {
       const { createKey } = await importProduct('pipeline/operate-keys.js', folder);
-      return createKey(pool, { name: 'bench', scopes: ['publish'] }, { actor: 'bench' });
+      const name = `bench ${randomBytes(4).toString('hex')}`;
+      return createKey(pool, { name, scopes: ['publish'] }, { actor: 'bench' });
     },
     request,
     /** Accepts events as fast as it goes, `window` at a time. */

@@ -132,7 +132,11 @@ async function scheduleOverHttp(
   to: { readonly url: string; readonly contract: string },
 ): Promise<Reminder> {
   const by = { actor: stand.actor, reason: 'the demonstration is over' };
-  const { apiKey, key } = await createKey(stand.parts.pool, { name: 'demo', scopes: ['publish'] }, by);
+  const { apiKey, key } = await createKey(
+    stand.parts.pool,
+    { name: `demo ${to.contract}`, scopes: ['publish'] },
+    by,
+  );
   try {
     const response = await fetch(new URL('/v1/reminders', to.url), {
       method: 'POST',

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { Refusal } from '../domain/refusal.ts';
+import { Refusal, refuseField } from '../domain/refusal.ts';
 import { type ApiKey, insertKey, markKeyRevoked, type Scope } from '../store/keys.ts';
 import { insertOperation } from '../store/operations.ts';
 import { inTransaction, type Pool } from '../store/pool.ts';
@@ -14,7 +14,7 @@ export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }
 
-/** Makes an API key; it is shown once. */
+/** Makes an API key; it is shown once. Throws a Refusal where one of that name is in force. */
 export async function createKey(
   pool: Pool,
   request: { readonly name: string; readonly scopes: readonly Scope[]; readonly expiresAt?: Date },
@@ -29,6 +29,13 @@ export async function createKey(
       scopes: request.scopes,
       expiresAt: request.expiresAt,
     });
+    if (inserted === undefined) {
+      throw refuseField(
+        '/name',
+        `a key named ${request.name} has not been revoked: choose another name, or revoke that one first`,
+        'name_taken',
+      );
+    }
     await insertOperation(db, {
       subjectId: inserted.keyId,
       event: 'key.created',

@@ -36,6 +36,7 @@ function toKey(row: Row): ApiKey {
   };
 }
 
+/** Inserts a key; undefined: one of that name is in force. */
 export async function insertKey(
   db: Queryable,
   key: {
@@ -45,16 +46,17 @@ export async function insertKey(
     readonly scopes: readonly Scope[];
     readonly expiresAt: Date | undefined;
   },
-): Promise<ApiKey> {
+): Promise<ApiKey | undefined> {
   const result = await db.query<Row>({
     name: 'insert_key',
     text: `
       insert into api_key (key_id, name, key_sha256, scopes, expires_at)
       values ($1, $2, $3, $4, $5)
+      on conflict (name) where revoked_at is null do nothing
       returning key_id, name, scopes, created_at, expires_at, revoked_at, last_used_at`,
     values: [key.keyId, key.name, key.sha256, key.scopes, key.expiresAt ?? null],
   });
-  return toKey(result.rows[0] as Row);
+  return result.rows[0] && toKey(result.rows[0]);
 }
 
 /** The key with this hash, if it is in force; marks it as used, at most once a minute. */
@@ -101,7 +103,14 @@ export async function markKeyRevoked(db: Queryable, reference: string): Promise<
     text: `
       update api_key
          set revoked_at = now()
-       where (key_id = $1 or name = $1)
+       where key_id = (
+         select key_id
+           from api_key
+          where (key_id = $1 or name = $1)
+            and revoked_at is null
+          -- What is the id of one may be the name of another.
+          order by key_id = $1 desc
+          limit 1)
          and revoked_at is null
       returning key_id, name, scopes, created_at, expires_at, revoked_at, last_used_at`,
     values: [reference],

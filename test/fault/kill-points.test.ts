@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
 import { createKey } from '../../src/pipeline/operate-keys.ts';
@@ -150,7 +151,7 @@ const replaying: Passage = {
   provoke: async (doomed) => {
     const { key } = await createKey(
       product.parts.pool,
-      { name: 'kill', scopes: ['admin'] },
+      { name: `kill-${randomUUID()}`, scopes: ['admin'] },
       { actor: 'test' },
     );
     const url = /at (http\S+)/.exec(await doomed.heard(/duepost: .* at http/))?.[1];

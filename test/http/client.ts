@@ -47,8 +47,12 @@ export async function openTestApi(
 ): Promise<TestApi> {
   const product = await openTestProduct({ ...options, roles: ['api', ...(options.roles ?? [])] });
   const url = lastUrl(product);
+  const names = new Set<string>();
   const makeKey = async (scopes: readonly Scope[], expiresAt?: Date): Promise<string> => {
-    const request = { name: scopes.join('-'), scopes, ...(expiresAt === undefined ? {} : { expiresAt }) };
+    const taken = names.has(scopes.join('-')) ? [names.size] : [];
+    const name = [...scopes, ...taken].join('-');
+    names.add(name);
+    const request = { name, scopes, ...(expiresAt === undefined ? {} : { expiresAt }) };
     return (await createKey(product.parts.pool, request, { actor: 'test' })).key;
   };
   const adminKey = await makeKey(['admin']);
