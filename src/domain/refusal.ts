@@ -13,7 +13,6 @@ export const REFUSAL_CODES = [
   'url_not_allowed',
   'payload_too_large',
   'already_delivered',
-  'already_ended',
   'ambiguous_reference',
   'transition_not_allowed',
   'unsupported_version',

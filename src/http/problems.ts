@@ -18,7 +18,6 @@ export const PROBLEMS: Record<ProblemCode, { readonly status: number; readonly t
   not_found: { status: 404, title: 'Not found' },
   method_not_allowed: { status: 405, title: 'The method is not allowed here' },
   already_delivered: { status: 409, title: 'It was delivered already' },
-  already_ended: { status: 409, title: 'It has ended already' },
   ambiguous_reference: { status: 409, title: 'The reference is ambiguous' },
   transition_not_allowed: { status: 409, title: 'Not possible in its present state' },
   endpoint_disabled: { status: 409, title: 'The endpoint is disabled' },
