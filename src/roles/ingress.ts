@@ -8,6 +8,7 @@ import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
+import { isAlive } from '../store/pool.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { openCalendars, openParts, openRescheduler, type Shared } from './parts.ts';
 import { addPartsProbes } from './readiness.ts';
@@ -51,11 +52,9 @@ export function startIngress(config: Config, log: Log, { meters, traces, readine
             maxPayloadBytes: config.limits.maxPayloadBytes,
           }),
         }),
-        isHealthy: async () => {
-          await parts.pool.query('select 1');
+        isHealthy: async () =>
           // While the broker takes nothing, what is refused could not be set aside: it would be given back and counted.
-          return parts.publisher.isReady();
-        },
+          (await isAlive(parts.pool)) && parts.publisher.isReady(),
       }),
       (c) => c.stop(),
     );

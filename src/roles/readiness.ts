@@ -2,6 +2,7 @@ import { compareTzVersions } from '../domain/calendar/zone.ts';
 import type { ReadinessReport } from '../http/routes/operation.ts';
 import type { Config } from '../runtime/config.ts';
 import { requireMigrated } from '../store/migrate.ts';
+import { isAlive } from '../store/pool.ts';
 import type { Parts } from './parts.ts';
 
 /** Says why something is not ready; undefined: it is. What it throws is told to nobody, for it may hold addresses. */
@@ -14,6 +15,7 @@ export interface Readiness {
   check(): Promise<ReadinessReport>;
 }
 
+const NOT_IN_ORDER = 'not in order';
 const PROBE_LIMIT_MS = 2_000;
 /** Whoever asks more often gets the last answer: asking needs no key and must cost nothing. */
 const FRESH_MS = 1_000;
@@ -50,10 +52,7 @@ export function createReadiness(config: Pick<Config, 'tz'>): Readiness {
 
 /** What every role stands on: the database, its migrations, the way to the broker. */
 export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts): void {
-  readiness.add('database', async () => {
-    await pool.query('select 1');
-    return undefined;
-  });
+  readiness.add('database', async () => ((await isAlive(pool)) ? undefined : NOT_IN_ORDER));
   readiness.add('migrations', async () => {
     await requireMigrated(pool);
     return undefined;
@@ -69,7 +68,7 @@ async function askOne(probe: Probe): Promise<string | undefined> {
   try {
     return await Promise.race([Promise.resolve(probe()), late]);
   } catch {
-    return 'not in order';
+    return NOT_IN_ORDER;
   } finally {
     clearTimeout(timer);
   }

@@ -14,6 +14,7 @@ import { findIgnoredVariables } from '../runtime/ignored-variables.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
+import { isAlive } from '../store/pool.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { holderName, openEndpointOperator, openParts, type Shared } from './parts.ts';
 import { addPartsProbes } from './readiness.ts';
@@ -91,11 +92,9 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
       queue: names.deliveries,
       prefetch: config.worker.prefetch,
       handle: deliverer.handle,
-      isHealthy: async () => {
-        await parts.pool.query('select 1');
+      isHealthy: async () =>
         // While the broker takes nothing, what must be sent on or set aside would only be given back and counted.
-        return parts.publisher.isReady();
-      },
+        (await isAlive(parts.pool)) && parts.publisher.isReady(),
     });
     measureConsumer(meters, 'deliveries', consumer);
     meters.source('duepost_calls_in_flight', () => [[[], deliverer.callsInFlight()]]);

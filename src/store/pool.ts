@@ -51,6 +51,14 @@ function settings(statementTimeoutMs: number): string {
     .join(' ');
 }
 
+/** Whether the database answers. */
+export function isAlive(db: Queryable): Promise<boolean> {
+  return db.query({ text: 'select 1' }).then(
+    () => true,
+    () => false,
+  );
+}
+
 /**
  * Runs `work` in one transaction on one connection.
  *
