@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { MAX_SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS } from '../domain/signing.ts';
 import type { Announcer } from '../pipeline/announce.ts';
 import type { EndpointOperator } from '../pipeline/operate-endpoints.ts';
 import { endpointView } from '../pipeline/views.ts';
@@ -9,8 +10,7 @@ import { formatEndpoint } from './format-endpoint.ts';
 import { NOBODY, openAnnouncer, openDatabase } from './parts.ts';
 import { by, type WithReason, withReason } from './reason.ts';
 
-const DAY_HOURS = 24;
-const HOUR_MS = 3_600_000;
+const HOUR_SECONDS = 3_600;
 
 /** `duepost endpoint pause|resume|rotate-secret|remove`. */
 export function addEndpointStatus(group: Command): void {
@@ -39,13 +39,13 @@ export function addEndpointStatus(group: Command): void {
     .option(
       '--overlap-hours <n>',
       'how long the old secret goes on signing',
-      readWhole(0, 24 * 365),
-      DAY_HOURS,
+      readWhole(0, MAX_SECRET_OVERLAP_SECONDS / HOUR_SECONDS),
+      SECRET_OVERLAP_SECONDS / HOUR_SECONDS,
     )
     .action((reference: string, options: WithReason & { readonly overlapHours: number }) =>
       inContext(options, async (context) => {
         const operator = await openOperator(context, NOBODY);
-        const overlapMs = options.overlapHours * HOUR_MS;
+        const overlapMs = options.overlapHours * HOUR_SECONDS * 1000;
         const { endpoint, secret } = await operator.rotateSecret(reference, overlapMs, by(context, options));
         context.print(
           { ...endpointView(endpoint), secret },

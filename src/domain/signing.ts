@@ -5,6 +5,11 @@ const PREFIX = 'whsec_';
 const MIN_BYTES = 24;
 const MAX_BYTES = 64;
 
+/** How long an old secret goes on signing beside a new one, where nothing else is said. */
+export const SECRET_OVERLAP_SECONDS = 24 * 3600;
+/** The longest it may: whoever has the old secret can sign as long. */
+export const MAX_SECRET_OVERLAP_SECONDS = 30 * 24 * 3600;
+
 export interface SignatureHeaders {
   'X-Signature-256': string;
   'webhook-id': string;

@@ -19,6 +19,7 @@ describe('wrong usage ends with 2 and says what was meant', () => {
     [['publish', '--type', 'a.b', '--payload', '{'], 'must be JSON'],
     [['start', '--roles', 'worker,wroker'], 'wroker is no role'],
     [['key', 'create', '--name', 'x', '--scopes', 'root'], 'root is no scope'],
+    [['endpoint', 'rotate-secret', 'x', '--overlap-hours', '721'], 'whole number from 0 to 720'],
     [['deliveries', 'list', '--limit', '0'], 'whole number from 1'],
     [['deliveries', 'list', '--state', 'lost'], 'Known are due, in_flight'],
     [['remind', '--file', 'renewals.xlsx'], 'must end in .csv, .jsonl'],

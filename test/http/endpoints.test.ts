@@ -174,6 +174,20 @@ test('a test is a real signed call, with old and new secret while they overlap',
   expect((await api.call('POST', '/v1/endpoints/nobody/test')).status).toBe(404);
 });
 
+test('an old secret signs for a day beside the new one, for at most 30 days', async () => {
+  const { endpoint_id } = await create('rotated');
+  const rotate = (body: object) => api.call('POST', '/v1/endpoints/rotated/rotate-secret', { body });
+  const { status, body } = await rotate({ overlap_seconds: 30 * 86_400 + 1 });
+  expect([status, body.errors[0].path]).toEqual([400, '/overlap_seconds']);
+  expect((await rotate({})).status).toBe(200);
+  const { rows } = await api.product.parts.pool.query(
+    `select round(extract(epoch from expires_at - now()) / 3600)::int as hours
+       from endpoint_secret where endpoint_id = $1 order by secret_number`,
+    [endpoint_id],
+  );
+  expect(rows).toEqual([{ hours: 24 }, { hours: null }]);
+});
+
 test('what is done to an endpoint is written down with who and why', async () => {
   const created = await create('noted');
   await api.call('POST', '/v1/endpoints/noted/pause', { body: { reason: 'a reason' } });

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { MAX_SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS } from '../signing.ts';
 import { ContractRef, EndpointReference, EventBody, ReminderBody } from './schemas.ts';
 
 /** Most events of one batch. */
@@ -37,8 +38,8 @@ export const RotateSecretBody = Type.Object(
     overlap_seconds: Type.Optional(
       Type.Integer({
         minimum: 0,
-        maximum: 30 * 86_400,
-        description: 'How long the old secret goes on signing beside the new one; 86400 if left out.',
+        maximum: MAX_SECRET_OVERLAP_SECONDS,
+        description: `How long the old secret goes on signing beside the new one; ${SECRET_OVERLAP_SECONDS} if left out.`,
       }),
     ),
     reason: Type.Optional(Reason),

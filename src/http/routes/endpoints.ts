@@ -3,6 +3,7 @@ import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
 import { OptionalReasonBody, RotateSecretBody } from '../../domain/requests/operations.ts';
 import { EndpointBody, EndpointPatchBody } from '../../domain/requests/schemas.ts';
+import { SECRET_OVERLAP_SECONDS } from '../../domain/signing.ts';
 import type { Operator } from '../../pipeline/operate-endpoints.ts';
 import { readBody } from '../../pipeline/read-requests.ts';
 import { endpointView, eventView } from '../../pipeline/views.ts';
@@ -14,7 +15,6 @@ import { PAGE_MEMBERS, readIdempotencyKey, readOptionalBody } from '../read.ts';
 import { body, ENDPOINT_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
 
 const TEST_TYPE = 'duepost.test';
-const OVERLAP_SECONDS = 86_400;
 
 export function addEndpointRoutes(app: ApiServer, api: Api): void {
   app.post('/endpoints', {
@@ -143,7 +143,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
       response: { 200: answer(EndpointWithSecret, 'Rotated; the new secret is shown this once.') },
     },
     handler: async (request) => {
-      const { overlap_seconds = OVERLAP_SECONDS, reason } = readOptionalBody<RotateSecretBody>(
+      const { overlap_seconds = SECRET_OVERLAP_SECONDS, reason } = readOptionalBody<RotateSecretBody>(
         RotateSecretBody,
         request.body,
       );
