@@ -50,25 +50,35 @@ export async function findDatabaseTime(db: Queryable): Promise<Date> {
   return result.rows[0]?.at as Date;
 }
 
-/** What the product does to its tables; the schema itself is only changed by `migrate`. */
+/**
+ * What the product does to its tables, retention and sealing included; the schema itself is only changed by `migrate`.
+ *
+ * Whoever locks a row needs the right to update it.
+ */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   endpoint: ['select', 'insert', 'update'],
   endpoint_secret: ['select', 'insert', 'update'],
-  body: ['select', 'insert', 'update'],
-  reminder: ['select', 'insert', 'update'],
-  event: ['select', 'insert'],
-  delivery: ['select', 'insert', 'update'],
+  body: ['select', 'insert', 'update', 'delete'],
+  reminder: ['select', 'insert', 'update', 'delete'],
+  event: ['select', 'insert', 'delete'],
+  delivery: ['select', 'insert', 'update', 'delete'],
   attempt: ['select', 'insert', 'update'],
   trail: ['select', 'insert'],
   audit_record: ['select', 'insert'],
   api_key: ['select', 'insert', 'update'],
   operation: ['select', 'insert'],
   notice: ['select', 'insert', 'delete'],
+  seal: ['select', 'insert'],
+  seal_leaf: ['select', 'insert'],
+  unsealed: ['select', 'insert', 'update', 'delete'],
+  legal_hold: ['select', 'insert', 'update'],
+  retention_month: ['select', 'insert', 'update'],
   watermark: ['select', 'update'],
   migration: ['select'],
 };
+const NEEDED_FUNCTIONS = ['drop_month(text, text, int)'];
 
-/** Privileges that this user needs and lacks, such as `update on delivery`; tables that are missing are left out. */
+/** Privileges that this user needs and lacks, such as `update on delivery`; what is missing itself is left out. */
 export async function listMissingPrivileges(db: Queryable): Promise<string[]> {
   const wanted = Object.entries(NEEDED).flatMap(([table, privileges]) =>
     privileges.map((privilege) => ({ table, privilege })),
@@ -78,8 +88,13 @@ export async function listMissingPrivileges(db: Queryable): Promise<string[]> {
       select w.privilege || ' on ' || w.name as missing
         from unnest($1::text[], $2::text[]) as w (name, privilege)
        where to_regclass(w.name) is not null
-         and not has_table_privilege(to_regclass(w.name), w.privilege)`,
-    values: [wanted.map((w) => w.table), wanted.map((w) => w.privilege)],
+         and not has_table_privilege(to_regclass(w.name), w.privilege)
+       union all
+      select 'execute on ' || f.name
+        from unnest($3::text[]) as f (name)
+       where to_regprocedure(f.name) is not null
+         and not has_function_privilege(to_regprocedure(f.name), 'execute')`,
+    values: [wanted.map((w) => w.table), wanted.map((w) => w.privilege), NEEDED_FUNCTIONS],
   });
   return result.rows.map((row) => row.missing);
 }
