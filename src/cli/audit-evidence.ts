@@ -107,8 +107,10 @@ function verifyFile({ print }: Context, file: string, options: VerifyOptions): v
   if (options.html !== undefined && report.bundle !== undefined)
     writeFileSync(options.html, evidencePage(report.bundle, report), { mode: 0o600 });
   const { ok, findings, head, proof } = report;
-  print({ ok, findings, head: head ?? null, ...proof }, () => describe(report));
-  if (!ok) throw new CheckFailed();
+  // What nobody signed could have been made by anybody.
+  const isTrusted = ok && proof.vouched_for;
+  print({ ok: isTrusted, findings, head: head ?? null, ...proof }, () => describe(report));
+  if (!isTrusted) throw new CheckFailed();
 }
 
 /** A report for people. */
