@@ -31,8 +31,14 @@ async function up({ signal }) {
     'stop with: npm run services -- down',
   ];
   say('stack', parts.filter(Boolean).join(' · '));
-  for (const variable of ['DUEPOST_DATABASE_URL', 'DUEPOST_AMQP_URL', 'DUEPOST_MANAGEMENT_URL']) {
-    if (env[variable] !== undefined) process.stdout.write(`export ${variable}=${env[variable]}\n`);
+  const names = [
+    'DUEPOST_DATABASE_URL',
+    'DUEPOST_AMQP_URL',
+    'DUEPOST_MANAGEMENT_URL',
+    'DUEPOST_SEALING_KEY_FILE',
+  ];
+  for (const name of names) {
+    if (env[name] !== undefined) process.stdout.write(`export ${name}='${env[name]}'\n`);
   }
   return 0;
 }

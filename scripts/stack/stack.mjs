@@ -7,6 +7,7 @@ import { elsewhere, local, logs } from './place.mjs';
 import { isPostgresRunning, setDurability, startPostgres, stopPostgres } from './postgres.mjs';
 import { isRabbitmqRunning, startRabbitmq, stopRabbitmq } from './rabbitmq.mjs';
 import { Failure, Interrupted, say } from './report.mjs';
+import { developmentSealingKeyFile } from './sealing-key.mjs';
 import { changeState, readState } from './state.mjs';
 
 const servers = {
@@ -120,6 +121,10 @@ export function createEnvironment(environment) {
   if (!isGiven('rabbitmq')) {
     env.DUEPOST_AMQP_URL = rabbitmq.url;
     env.DUEPOST_MANAGEMENT_URL = rabbitmq.managementUrl;
+  }
+  const isSealing = env.DUEPOST_SEALING_KEY !== undefined || env.DUEPOST_SEALING_KEY_FILE !== undefined;
+  if (env.DUEPOST_ENV === 'development' && !isSealing) {
+    env.DUEPOST_SEALING_KEY_FILE = developmentSealingKeyFile();
   }
   return env;
 }
