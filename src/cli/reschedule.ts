@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { readCancel, readReschedule } from '../pipeline/read-requests.ts';
 import type { Rescheduler } from '../pipeline/reschedule.ts';
@@ -35,7 +36,7 @@ export function addReschedule(program: Command): void {
             deadline: options.deadline,
             deadline_at: options.deadlineAt,
           }),
-          { outerKey: undefined, actor },
+          { outerKey: randomUUID(), actor },
         );
         const rescheduler = await open(context);
         const { applied, reminder: moved } = await rescheduler.reschedule(request);
@@ -63,7 +64,7 @@ export function addReschedule(program: Command): void {
         const { actor, print } = context;
         const request = readCancel(
           present({ reminder_id: reminder, contract_ref: options.contract, reason: options.reason }),
-          { actor },
+          { outerKey: randomUUID(), actor },
         );
         const rescheduler = await open(context);
         const { reminder: cancelled } = await rescheduler.cancel(request);

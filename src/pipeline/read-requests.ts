@@ -5,6 +5,7 @@ import { Refusal, refuseField } from '../domain/refusal.ts';
 import {
   CancelBody,
   EventBody,
+  ReasonBody,
   ReminderBody,
   ReminderPatchBody,
   RescheduleBody,
@@ -73,7 +74,7 @@ export function readReschedule(
   return {
     ...readTiming(timing),
     reference: readReference(reminder_id, contract_ref),
-    idempotencyKey: idempotency_key ?? context.outerKey,
+    idempotencyKey: keyOf({ idempotency_key }, context),
     actor: context.actor,
   };
 }
@@ -85,23 +86,48 @@ export function readReminderPatch(
   context: Pick<RequestContext, 'outerKey' | 'actor'>,
 ): RescheduleRequest {
   requireValid(ReminderPatchBody, body);
+  const { idempotency_key, ...timing } = body as ReminderPatchBody;
   return {
-    ...readTiming(body as ReminderPatchBody),
+    ...readTiming(timing),
     reference: { reminderId },
-    idempotencyKey: context.outerKey,
+    idempotencyKey: idempotency_key ?? context.outerKey,
     actor: context.actor,
   };
 }
 
 /** Reads the body of a cancellation; throws a Refusal that names each member that is wrong. */
-export function readCancel(body: unknown, { actor }: Pick<RequestContext, 'actor'>): CancelRequest {
+export function readCancel(
+  body: unknown,
+  context: Pick<RequestContext, 'outerKey' | 'actor'>,
+): CancelRequest {
   requireValid(CancelBody, body);
-  const { reminder_id, contract_ref, reason } = body as CancelBody;
-  return { reference: readReference(reminder_id, contract_ref), reason, actor };
+  const { reminder_id, contract_ref, idempotency_key, reason } = body as CancelBody;
+  return {
+    reference: readReference(reminder_id, contract_ref),
+    reason,
+    idempotencyKey: keyOf({ idempotency_key }, context),
+    actor: context.actor,
+  };
+}
+
+/** Reads why the reminder that is named elsewhere is cancelled; throws like `readCancel`. */
+export function readReminderCancel(
+  reminderId: string,
+  body: unknown,
+  context: Pick<RequestContext, 'outerKey' | 'actor'>,
+): CancelRequest {
+  requireValid(ReasonBody, body);
+  const { idempotency_key, reason } = body as ReasonBody;
+  return {
+    reference: { reminderId },
+    reason,
+    idempotencyKey: idempotency_key ?? context.outerKey,
+    actor: context.actor,
+  };
 }
 
 function readTiming(
-  timing: ReminderPatchBody,
+  timing: Omit<ReminderPatchBody, 'idempotency_key'>,
 ): Pick<RescheduleRequest, 'renewalDate' | 'noticePeriod' | 'deadline' | 'deadlineAt'> {
   if (Object.keys(timing).length === 0) {
     throw refuseField('/renewal_date', 'give a new renewal_date, notice_period, deadline or deadline_at');
@@ -140,7 +166,10 @@ export function readBody<T>(schema: TSchema, body: unknown): T {
   return body as T;
 }
 
-function keyOf(body: { readonly idempotency_key?: string }, { outerKey }: RequestContext): string {
+function keyOf(
+  body: { readonly idempotency_key?: string | undefined },
+  { outerKey }: Pick<RequestContext, 'outerKey'>,
+): string {
   if (body.idempotency_key !== undefined) return body.idempotency_key;
   if (outerKey !== undefined) return parseIdempotencyKey(outerKey, '/idempotency_key');
   throw new Refusal(

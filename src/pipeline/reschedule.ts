@@ -5,7 +5,13 @@ import { killPoint } from '../runtime/kill-point.ts';
 import { moveDeliveries } from '../store/moves.ts';
 import { inTransaction, type Pool, type Queryable } from '../store/pool.ts';
 import { findReminder, listOpenReminders, listReminders, type Reminder } from '../store/reminders.ts';
-import { findBody, findRescheduleRequest, lockDelivery, type Rescheduled } from '../store/reschedules.ts';
+import {
+  findBody,
+  findCancelReason,
+  findRescheduleRequest,
+  lockDelivery,
+  type Rescheduled,
+} from '../store/reschedules.ts';
 import { requireWindow } from './accept-reminders.ts';
 import type { Announcer } from './announce.ts';
 import { type Applied, appliedBefore, type Timing, timingOf, writeTiming } from './timing.ts';
@@ -33,6 +39,8 @@ export interface RescheduleResult {
 export interface CancelRequest {
   readonly reference: ReminderReference;
   readonly reason: string;
+  /** As of a reschedule: what was cancelled under it and replayed since is not cancelled again by a repetition. */
+  readonly idempotencyKey?: string | undefined;
   readonly actor: string;
 }
 
@@ -79,8 +87,14 @@ export function createRescheduler(options: ReschedulerOptions): Rescheduler {
       }
       return result;
     },
-    cancel: ({ reference, reason, actor }) =>
+    cancel: ({ reference, reason, idempotencyKey, actor }) =>
       underLock(reference, async (db, reminder) => {
+        const done =
+          idempotencyKey === undefined
+            ? undefined
+            : await findCancelReason(db, reminder.deliveryId, idempotencyKey);
+        if (done !== undefined && done !== reason) throw keyReused('cancellation with another reason');
+        if (done !== undefined) return { reminder };
         if (reminder.state === 'cancelled') return { reminder };
         requireOpen(reminder);
         if (reminder.state === 'in_flight') {
@@ -93,7 +107,11 @@ export function createRescheduler(options: ReschedulerOptions): Rescheduler {
           move: 'cancel',
           deliveryIds: [reminder.deliveryId],
           actor,
-          trail: JSON.stringify({ reason, reminder_id: reminder.reminderId }),
+          trail: JSON.stringify({
+            reason,
+            reminder_id: reminder.reminderId,
+            idempotency_key: idempotencyKey,
+          }),
           timeoutMs,
         });
         return { reminder: await reload(db, reminder.reminderId) };
@@ -122,6 +140,14 @@ async function reload(db: Queryable, reminderId: string): Promise<Reminder> {
   const reminder = await findReminder(db, reminderId);
   if (reminder === undefined) throw new Refusal('not_found', `there is no reminder ${reminderId}`);
   return reminder;
+}
+
+function keyReused(first: string): Refusal {
+  return refuseField(
+    '/idempotency_key',
+    `this idempotency key belongs to a ${first}: repeat it as it was then; only what is another change gets a key of its own`,
+    'idempotency_key_reused',
+  );
 }
 
 function requireOpen({ state, reminderId }: Reminder): void {
@@ -153,11 +179,7 @@ async function reschedule(
       : await findRescheduleRequest(db, reminder.deliveryId, request.idempotencyKey);
   if (done !== undefined) {
     if (!isDeepStrictEqual(done, JSON.parse(JSON.stringify(asked)))) {
-      throw refuseField(
-        '/idempotency_key',
-        'this idempotency key belongs to a reschedule with other values: repeat it with those it had then; only what is another change gets a key of its own',
-        'idempotency_key_reused',
-      );
+      throw keyReused('reschedule with other values');
     }
     return { result: { applied: appliedBefore(reminder, body), reminder } };
   }

@@ -91,6 +91,26 @@ export async function findRescheduleRequest(
   return result.rows[0]?.request;
 }
 
+/** The reason of the cancellation that was carried out under a key, as its trail entry has it; undefined: there is none. */
+export async function findCancelReason(
+  db: Queryable,
+  deliveryId: string,
+  idempotencyKey: string,
+): Promise<string | undefined> {
+  const result = await db.query<{ reason: string }>({
+    name: 'find_cancel_reason',
+    text: `
+      select detail::jsonb ->> 'reason' as reason
+        from trail
+       where kind = 'reminder'
+         and delivery_id = $1
+         and event = 'cancel'
+         and detail::jsonb ->> 'idempotency_key' = $2`,
+    values: [deliveryId, idempotencyKey],
+  });
+  return result.rows[0]?.reason;
+}
+
 // The clock and not now(): the lock may have been waited for, and the trail's instants follow its order.
 const RESCHEDULE = `
 with clock as materialized (

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
 import { type PracticeReceiver, startPracticeReceiver } from '../../src/receiver/practice.ts';
+import { openAmqpClient } from '../support/amqp-client.ts';
+import { drainQueue, takeMessage } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { daysFromToday } from '../support/reminders.ts';
 import { until } from '../support/until.ts';
@@ -98,6 +100,37 @@ test('a reminder that is moved to now is sent once with its new date, and told a
   expect(again).toMatchObject({ ok: false, error: { code: 'already_delivered' } });
   expect(receiver.effects()).toHaveLength(1);
 });
+
+test.each([
+  ['reminder.reschedule', { renewal_date: daysFromToday(60) }],
+  ['reminder.cancel', { reason: 'sold' }],
+])(
+  'a %s without a key is refused and set aside; message_id is one, if it has the form',
+  async (name, body) => {
+    const client = await openAmqpClient(product);
+    const contract = `pol-${name}`;
+    await command(['reminder.schedule', renewal(contract, 90)]);
+    const { commandsRejected } = namesOf(product.config.broker.prefix);
+    await drainQueue(product, commandsRejected);
+    const call = (properties: { messageId?: string }, more = {}) =>
+      client.call(
+        name,
+        Buffer.from(JSON.stringify({ v: 1, contract_ref: contract, ...body, ...more })),
+        properties,
+      );
+
+    expect(await call({})).toMatchObject({
+      ok: false,
+      error: { code: 'idempotency_key_missing', errors: [{ path: '/idempotency_key' }] },
+    });
+    const aside = await takeMessage(product, commandsRejected);
+    expect(aside.properties.headers?.['x-duepost-error']).toMatch(/^idempotency_key_missing: /);
+    expect(await call({ messageId: 'no key' })).toMatchObject({ error: { code: 'invalid_request' } });
+    expect(await call({ messageId: 'a-key' })).toMatchObject({ ok: true });
+    expect(await call({}, { idempotency_key: 'a-key' })).toMatchObject({ ok: true });
+    await client.close();
+  },
+);
 
 test('a reminder that is cancelled is told so; one that nobody knows is refused with the reason', async () => {
   const [, cancelled, unknown, nothing] = await command(

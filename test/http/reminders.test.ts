@@ -119,6 +119,29 @@ test('a reminder that has not been sent moves with its body, and is cancelled on
   expect(trail.rows[0].actor).toMatch(/^key:admin \(key_/);
 });
 
+test('a move and a cancellation may have a key: repeated under it, neither is done again', async () => {
+  const { body } = await api.call('POST', '/v1/reminders', { body: reminder({ contract_ref: 'pol-keys' }) });
+  const path = `/v1/reminders/${body.reminder_id}`;
+  const move = { idempotency_key: 'move-1', renewal_date: '2027-06-30' };
+  expect((await api.call('PATCH', path, { body: move })).body.revision).toBe(2);
+  await api.call('PATCH', path, { body: { renewal_date: '2027-07-31' } });
+  const again = await api.call('PATCH', path, { body: move });
+  expect([again.status, again.body.renewal_date]).toEqual([200, '2027-07-31']);
+  expect((await api.call('PATCH', path, { body: { idempotency_key: 'move-2' } })).body.errors[0].path).toBe(
+    '/renewal_date',
+  );
+
+  const cancel = (members: object, headers = {}) =>
+    api.call('POST', `${path}/cancel`, { body: { reason: 'sold', ...members }, headers });
+  expect((await cancel({ idempotency_key: 'cancel-1' })).body.state).toBe('cancelled');
+  await api.call('POST', `/v1/deliveries/${body.delivery_id}/retry`, { body: {} });
+  const repeated = await cancel({}, { 'idempotency-key': '"cancel-1"' });
+  expect([repeated.status, repeated.body.state]).toEqual([200, 'due']);
+  const other = await cancel({ idempotency_key: 'cancel-1', reason: 'another' });
+  expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused']);
+  expect((await cancel({ idempotency_key: 'cancel-2' })).body.state).toBe('cancelled');
+});
+
 test('what is not there is not found', async () => {
   for (const [method, path, body] of [
     ['GET', '/v1/reminders/rem_00000000000000000000000000', undefined],

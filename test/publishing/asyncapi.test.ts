@@ -83,7 +83,9 @@ describe('what is really said', () => {
       { actor: 'test' },
     );
     const send = (routingKey: string, body: object) =>
-      client.call(routingKey, Buffer.from(JSON.stringify({ v: 1, ...body })));
+      client.call(routingKey, Buffer.from(JSON.stringify({ v: 1, ...body })), {
+        messageId: `${routingKey}-1`,
+      });
     const reminder = {
       idempotency_key: 'rem-1',
       contract_ref: 'pol-1',

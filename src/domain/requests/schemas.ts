@@ -78,7 +78,10 @@ export const RescheduleBody = Type.Object(
 );
 export type RescheduleBody = Static<typeof RescheduleBody>;
 
-export const ReminderPatchBody = Type.Object(Timing, { additionalProperties: false, minProperties: 1 });
+export const ReminderPatchBody = Type.Object(
+  { idempotency_key: Type.Optional(IdempotencyKey), ...Timing },
+  { additionalProperties: false, minProperties: 1 },
+);
 export type ReminderPatchBody = Static<typeof ReminderPatchBody>;
 
 const Reason = Type.String({
@@ -94,7 +97,10 @@ export const CancelBody = Type.Object(
 );
 export type CancelBody = Static<typeof CancelBody>;
 
-export const ReasonBody = Type.Object({ reason: Reason }, { additionalProperties: false });
+export const ReasonBody = Type.Object(
+  { idempotency_key: Type.Optional(IdempotencyKey), reason: Reason },
+  { additionalProperties: false },
+);
 export type ReasonBody = Static<typeof ReasonBody>;
 
 export const EventBody = Type.Object(

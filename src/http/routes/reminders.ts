@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
-import { ContractRef, ReasonBody } from '../../domain/requests/schemas.ts';
-import { readBody, readReminder, readReminderPatch } from '../../pipeline/read-requests.ts';
+import { ContractRef } from '../../domain/requests/schemas.ts';
+import { readReminder, readReminderCancel, readReminderPatch } from '../../pipeline/read-requests.ts';
 import { reminderView } from '../../pipeline/views.ts';
 import { findReminder, listReminders } from '../../store/reminders.ts';
 import { answer, pageOf, Reminder, RescheduledReminder } from '../answers.ts';
@@ -110,16 +110,17 @@ export function addReminderRoutes(app: ApiServer, api: Api): void {
       tags: ['reminders'],
       summary: 'Cancel a reminder that has not ended',
       params: ID_IN_PATH,
+      headers: IDEMPOTENCY_HEADER,
       body: body('Reason'),
       response: { 200: answer(Reminder, 'Cancelled.') },
     },
     handler: async (request) => {
-      const { reason } = readBody<ReasonBody>(ReasonBody, request.body);
-      const { reminder } = await api.rescheduler.cancel({
-        reference: { reminderId: request.params.id },
-        reason,
-        actor: request.principal.actor,
-      });
+      const { reminder } = await api.rescheduler.cancel(
+        readReminderCancel(request.params.id, request.body, {
+          outerKey: readIdempotencyKey(request),
+          actor: request.principal.actor,
+        }),
+      );
       return reminderView(reminder, false);
     },
   });
