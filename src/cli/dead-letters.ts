@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { ReplayReport } from '../pipeline/operate-deliveries.ts';
+import type { ReplayReport } from '../pipeline/operate/deliveries.ts';
 import { deadLetterView } from '../pipeline/views.ts';
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from '../store/dead-letters.ts';
 import type { Pool } from '../store/pool.ts';
 import { readTime, readWhole } from './arguments.ts';
-import { more } from './audit.ts';
+import { more } from './audit/show.ts';
 import { CheckFailed } from './check-failed.ts';
 import { complain } from './complain.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';

@@ -7,7 +7,7 @@ import { findEndpoint } from '../store/endpoints.ts';
 import { type Attempt, findDelivery } from '../store/find-delivery.ts';
 import type { Pool } from '../store/pool.ts';
 import { readTime, readWhole } from './arguments.ts';
-import { more } from './audit.ts';
+import { more } from './audit/show.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
 import { openDatabase, openDeliveryOperator } from './parts.ts';
 import { formatFields, formatTable } from './print.ts';

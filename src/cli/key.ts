@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { createKey, revokeKey } from '../pipeline/operate-keys.ts';
+import { createKey, revokeKey } from '../pipeline/operate/keys.ts';
 import { type ApiKey, listKeys, SCOPES, type Scope } from '../store/keys.ts';
 import { readList, readTime } from './arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';

@@ -2,7 +2,7 @@ import { BrokerRefusal } from '../broker/connection.ts';
 import { connectPublisher, type Publisher } from '../broker/publisher.ts';
 import { namesOf } from '../broker/topology.ts';
 import { type Announcer, createAnnouncer } from '../pipeline/announce.ts';
-import { createDeliveryOperator, type DeliveryOperator } from '../pipeline/operate-deliveries.ts';
+import { createDeliveryOperator, type DeliveryOperator } from '../pipeline/operate/deliveries.ts';
 import type { Log } from '../runtime/log.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { openPool, type Pool } from '../store/pool.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { createEventAcceptor, type EventResult } from '../pipeline/accept-events.ts';
-import { readEvent } from '../pipeline/read-requests.ts';
+import { createEventAcceptor, type EventResult } from '../pipeline/accept/events.ts';
+import { readEvent } from '../pipeline/accept/read-requests.ts';
 import { eventView } from '../pipeline/views.ts';
 import { readPayload } from './arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Operator } from '../pipeline/operate-endpoints.ts';
+import type { Operator } from '../pipeline/operate/endpoints.ts';
 import { type CommonOptions, type Context, withCommonOptions } from './context.ts';
 
 /** Options of what ends in the audit trail. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
-import { readCancel, readReschedule } from '../pipeline/read-requests.ts';
-import type { Rescheduler } from '../pipeline/reschedule.ts';
+import { readCancel, readReschedule } from '../pipeline/accept/read-requests.ts';
+import type { Rescheduler } from '../pipeline/timing/reschedule.ts';
 import { reminderView } from '../pipeline/views.ts';
 import { openRescheduler } from '../roles/parts.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatDefinitions } from '../broker/definitions.ts';
 import { applyTopology } from '../broker/topology-apply.ts';
 import { checkTopology } from '../broker/topology-check.ts';
-import { refeed } from '../pipeline/refeed.ts';
+import { refeed } from '../pipeline/reconcile/refeed.ts';
 import { openPool } from '../store/pool.ts';
 import { CheckFailed } from './check-failed.ts';
 import { type CommonOptions, inContext, withCommonOptions } from './context.ts';

@@ -1,7 +1,7 @@
-import type { EventAcceptor } from '../pipeline/accept-events.ts';
-import type { ReminderAcceptor } from '../pipeline/accept-reminders.ts';
-import { readCancel, readEvent, readReminder, readReschedule } from '../pipeline/read-requests.ts';
-import type { Rescheduler } from '../pipeline/reschedule.ts';
+import type { EventAcceptor } from '../pipeline/accept/events.ts';
+import { readCancel, readEvent, readReminder, readReschedule } from '../pipeline/accept/read-requests.ts';
+import type { ReminderAcceptor } from '../pipeline/accept/reminders.ts';
+import type { Rescheduler } from '../pipeline/timing/reschedule.ts';
 import { eventView, reminderView } from '../pipeline/views.ts';
 import type { CommandHandler } from './handle.ts';
 

@@ -2,7 +2,6 @@ import type { Policy } from './policy.ts';
 
 /** What an attempt ended in; `unknown` when its claim lapsed before anyone said. */
 export type Outcome = 'delivered' | 'retryable' | 'terminal' | 'unknown';
-export type PolicyKind = Policy['kind'];
 export type DeadReason = 'terminal_response' | 'attempts_exhausted' | 'deadline_passed' | 'endpoint_gone';
 
 export interface Classification {

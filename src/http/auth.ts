@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../domain/refusal.ts';
-import { hashKey } from '../pipeline/operate-keys.ts';
+import { hashKey } from '../pipeline/operate/keys.ts';
 import { type ApiKey, findKeyInForce, type Scope } from '../store/keys.ts';
 import type { Queryable } from '../store/pool.ts';
 

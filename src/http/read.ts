@@ -4,7 +4,7 @@ import { parseIdempotencyHeader } from '../domain/idempotency-key.ts';
 import { parseJson } from '../domain/json.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
 import { refusalOf, validatorOf } from '../domain/requests/validate.ts';
-import { readBody } from '../pipeline/read-requests.ts';
+import { readBody } from '../pipeline/accept/read-requests.ts';
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 

@@ -1,12 +1,12 @@
 import { NOT_SHOWN } from '../domain/endpoint-headers.ts';
 import { parsePolicy, policyInUse } from '../domain/policy.ts';
-import type { AuditRecord } from '../store/audit.ts';
 import type { DeadLetter } from '../store/dead-letters.ts';
 import type { Delivery } from '../store/deliveries.ts';
 import type { Endpoint } from '../store/endpoints.ts';
+import type { AuditRecord } from '../store/evidence/audit.ts';
 import type { Attempt } from '../store/find-delivery.ts';
 import type { Reminder } from '../store/reminders.ts';
-import type { EventResult } from './accept-events.ts';
+import type { EventResult } from './accept/events.ts';
 
 /** A reminder as callers see it (contract section 12). */
 export function reminderView(reminder: Reminder, duplicate: boolean): Record<string, unknown> {

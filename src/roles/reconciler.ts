@@ -1,10 +1,10 @@
 import { namesOf } from '../broker/topology.ts';
-import { createRiskWatch } from '../pipeline/at-risk.ts';
-import { feed } from '../pipeline/feed.ts';
-import { createMissMeter } from '../pipeline/measure-deliveries.ts';
-import { notify } from '../pipeline/notify.ts';
-import { createObserver } from '../pipeline/observe.ts';
-import { createReconciler } from '../pipeline/reconcile.ts';
+import { createMissMeter } from '../pipeline/deliver/measure-deliveries.ts';
+import { createRiskWatch } from '../pipeline/reconcile/at-risk.ts';
+import { feed } from '../pipeline/reconcile/feed.ts';
+import { notify } from '../pipeline/reconcile/notify.ts';
+import { createObserver } from '../pipeline/reconcile/observe.ts';
+import { createReconciler } from '../pipeline/reconcile/reconcile.ts';
 import { pause } from '../runtime/backoff.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';

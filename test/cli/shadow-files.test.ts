@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formatCsv, readExpected } from '../../src/cli/shadow-files.ts';
-import { formatHtml } from '../../src/cli/shadow-html.ts';
+import { formatCsv, readExpected } from '../../src/cli/shadow/files.ts';
+import { formatHtml } from '../../src/cli/shadow/html.ts';
 import type { ReconciledRow } from '../../src/domain/shadow/reconcile.ts';
-import type { ShadowReport } from '../../src/pipeline/shadow-report.ts';
+import type { ShadowReport } from '../../src/pipeline/shadow/report.ts';
 
 let dir: string;
 

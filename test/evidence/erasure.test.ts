@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { erasePayloads } from '../../src/pipeline/evidence/erase.ts';
 import { endHold, placeHold } from '../../src/pipeline/evidence/hold.ts';
-import { createDeliveryOperator } from '../../src/pipeline/operate-deliveries.ts';
+import { createDeliveryOperator } from '../../src/pipeline/operate/deliveries.ts';
 import { recordAnnouncements } from '../support/reminders.ts';
 import { openSimulation, type Simulation } from './simulation.ts';
 import { linesOf, sealAll, verifyAll } from './support.ts';

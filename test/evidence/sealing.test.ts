@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { monthOfId } from '../../src/domain/audit/seal.ts';
 import { sealWaiting } from '../../src/pipeline/evidence/seal.ts';
+import { statementOf } from '../../src/store/evidence/seals.ts';
 import { listNotices } from '../../src/store/notices.ts';
 import { inTransaction } from '../../src/store/pool.ts';
-import { statementOf } from '../../src/store/seals.ts';
 import { recordLog } from '../support/recorded-log.ts';
 import { openSimulation, type Simulation } from './simulation.ts';
 import { linesOf, sealAll, signer, verifyAll } from './support.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createEventAcceptor } from '../../src/pipeline/accept-events.ts';
+import { createEventAcceptor } from '../../src/pipeline/accept/events.ts';
 import type { PracticeReceiver } from '../../src/receiver/practice.ts';
 import type { Config } from '../../src/runtime/config.ts';
 import { withLock } from '../../src/store/lock.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import { createKey } from '../../src/pipeline/operate-keys.ts';
+import { createKey } from '../../src/pipeline/operate/keys.ts';
 import { KILL_POINTS, type KillPoint } from '../../src/runtime/kill-point.ts';
 import type { OwnProcess } from '../../src/runtime/own-process.ts';
 import { type AmqpClient, openAmqpClient } from '../support/amqp-client.ts';

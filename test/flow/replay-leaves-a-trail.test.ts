@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import { createDeliveryOperator } from '../../src/pipeline/operate-deliveries.ts';
+import { createDeliveryOperator } from '../../src/pipeline/operate/deliveries.ts';
 import { raiseAt } from '../fault/support/cut-off.ts';
 import { type Destination, openDestination, outcomeOf, publishTo, QUICK, reaches } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';

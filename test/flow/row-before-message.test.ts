@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectPublisher } from '../../src/broker/publisher.ts';
-import { createEventAcceptor } from '../../src/pipeline/accept-events.ts';
+import { createEventAcceptor } from '../../src/pipeline/accept/events.ts';
 import { createAnnouncer } from '../../src/pipeline/announce.ts';
 import { targetOf, throughPort } from '../support/broker.ts';
 import { type Destination, openDestination, outcomeOf, QUICK, reaches } from '../support/flow.ts';

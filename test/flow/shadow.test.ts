@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { attemptView, auditView } from '../../src/pipeline/views.ts';
 import { type PracticeReceiver, startPracticeReceiver } from '../../src/receiver/practice.ts';
-import { listAuditRecords } from '../../src/store/audit.ts';
+import { listAuditRecords } from '../../src/store/evidence/audit.ts';
 import { findDelivery } from '../../src/store/find-delivery.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { dueNow } from '../support/reminders.ts';

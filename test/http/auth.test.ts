@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { revokeKey } from '../../src/pipeline/operate-keys.ts';
+import { revokeKey } from '../../src/pipeline/operate/keys.ts';
 import { until } from '../support/until.ts';
 import { openTestApi, type TestApi } from './client.ts';
 

@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
-import { createKey } from '../../src/pipeline/operate-keys.ts';
+import { createKey } from '../../src/pipeline/operate/keys.ts';
 import type { Config } from '../../src/runtime/config.ts';
 import type { Stop } from '../../src/runtime/scope.ts';
 import type { Scope } from '../../src/store/keys.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createDeliveryOperator } from '../../src/pipeline/operate-deliveries.ts';
+import { createDeliveryOperator } from '../../src/pipeline/operate/deliveries.ts';
 import { openTestApi, type TestApi } from './client.ts';
 
 let api: TestApi;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createReminderAcceptor } from '../../src/pipeline/accept-reminders.ts';
-import { checkCalendarDrift, type DriftReport } from '../../src/pipeline/calendar-drift.ts';
+import { createReminderAcceptor } from '../../src/pipeline/accept/reminders.ts';
+import { checkCalendarDrift, type DriftReport } from '../../src/pipeline/timing/calendar-drift.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import type { Reminder } from '../../src/store/reminders.ts';

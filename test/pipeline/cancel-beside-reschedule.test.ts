@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import { createDeliveryOperator } from '../../src/pipeline/operate-deliveries.ts';
+import { createDeliveryOperator } from '../../src/pipeline/operate/deliveries.ts';
 import { inTransaction } from '../../src/store/pool.ts';
 import { type Destination, inMs, openDestination, outcomeOf, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';

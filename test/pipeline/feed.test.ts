@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import { type FeedOptions, feed } from '../../src/pipeline/feed.ts';
-import { refeed } from '../../src/pipeline/refeed.ts';
+import { type FeedOptions, feed } from '../../src/pipeline/reconcile/feed.ts';
+import { refeed } from '../../src/pipeline/reconcile/refeed.ts';
 import { findWatermark } from '../../src/store/due.ts';
 import { type Destination, inMs, openDestination, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
-import { notify } from '../../src/pipeline/notify.ts';
+import { notify } from '../../src/pipeline/reconcile/notify.ts';
 import { insertNotice, listNotices } from '../../src/store/notices.ts';
 import { drainQueue } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';

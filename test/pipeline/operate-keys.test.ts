@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createKey, hashKey, revokeKey } from '../../src/pipeline/operate-keys.ts';
+import { createKey, hashKey, revokeKey } from '../../src/pipeline/operate/keys.ts';
 import { packageRoot } from '../../src/runtime/build-info.ts';
 import { findKeyInForce, insertKey, listKeys } from '../../src/store/keys.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -52,7 +52,7 @@ test('keys that shared a name before are told apart by the migration, the oldest
       [keyId, Buffer.from(keyId)],
     );
   }
-  await database.pool.query(await readFile(join(packageRoot, 'migrations/0040_key_names.sql'), 'utf8'));
+  await database.pool.query(await readFile(join(packageRoot, 'migrations/0014_key_names.sql'), 'utf8'));
   const names = (await listKeys(database.pool)).filter((k) => ids.includes(k.keyId)).map((k) => k.name);
   expect(names).toEqual(['shared', `shared ${ids[1]}`, `shared ${ids[2]}`]);
   const again = { keyId: 'key_00000000000000000000000009', name: 'shared', expiresAt: undefined };

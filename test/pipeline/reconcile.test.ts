@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { PublishError } from '../../src/broker/outgoing.ts';
 import { connectPublisher } from '../../src/broker/publisher.ts';
 import { namesOf } from '../../src/broker/topology.ts';
-import type { EventRequest } from '../../src/pipeline/accept-events.ts';
-import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reconcile.ts';
+import type { EventRequest } from '../../src/pipeline/accept/events.ts';
+import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reconcile/reconcile.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';
 import { resetWatermark } from '../../src/store/due.ts';
 import { type Move, moveDeliveries } from '../../src/store/moves.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createReminderAcceptor, type ReminderAcceptor } from '../../src/pipeline/accept-reminders.ts';
-import { createRescheduler, type Rescheduler } from '../../src/pipeline/reschedule.ts';
+import { createReminderAcceptor, type ReminderAcceptor } from '../../src/pipeline/accept/reminders.ts';
+import { createRescheduler, type Rescheduler } from '../../src/pipeline/timing/reschedule.ts';
 import { openCalendars } from '../../src/roles/parts.ts';
 import { loadConfig } from '../../src/runtime/config.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parsePolicy } from '../../src/domain/policy.ts';
-import { handBack, lapse } from '../../src/pipeline/unknown-outcome.ts';
+import { handBack, lapse } from '../../src/pipeline/deliver/unknown-outcome.ts';
 import type { Claim } from '../../src/store/verdict.ts';
 
 const THREE = parsePolicy({ kind: 'schedule', retry_schedule: [0], max_attempts: 3 });

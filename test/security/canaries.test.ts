@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import { createKey } from '../../src/pipeline/operate-keys.ts';
+import { createKey } from '../../src/pipeline/operate/keys.ts';
 import { type AmqpClient, openAmqpClient } from '../support/amqp-client.ts';
 import { type RunningCli, runCli, startCli } from '../support/cli.ts';
 import { drainQueue, openDestination, QUICK } from '../support/flow.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listMissingPrivileges } from '../../src/store/diagnosis.ts';
 import type { Queryable } from '../../src/store/pool.ts';
+import { listMissingPrivileges } from '../../src/store/watch/diagnosis.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const role = `p_${randomBytes(6).toString('hex')}`;

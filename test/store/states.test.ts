@@ -5,7 +5,7 @@ import {
   listTroubledEndpoints,
   measureBacklog,
   readPulse,
-} from '../../src/store/states.ts';
+} from '../../src/store/watch/states.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 
 let database: TestDatabase;

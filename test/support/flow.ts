@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { GetMessage } from 'amqplib';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
-import type { EventRequest, EventResult } from '../../src/pipeline/accept-events.ts';
+import type { EventRequest, EventResult } from '../../src/pipeline/accept/events.ts';
 import {
   type PracticeOptions,
   type PracticeReceiver,

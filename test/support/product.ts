@@ -1,6 +1,6 @@
-import { createEventAcceptor, type EventAcceptor } from '../../src/pipeline/accept-events.ts';
-import { createReminderAcceptor, type ReminderAcceptor } from '../../src/pipeline/accept-reminders.ts';
-import type { EndpointOperator } from '../../src/pipeline/operate-endpoints.ts';
+import { createEventAcceptor, type EventAcceptor } from '../../src/pipeline/accept/events.ts';
+import { createReminderAcceptor, type ReminderAcceptor } from '../../src/pipeline/accept/reminders.ts';
+import type { EndpointOperator } from '../../src/pipeline/operate/endpoints.ts';
 import { type Role, startRoles } from '../../src/roles/all.ts';
 import { openCalendars, openEndpointOperator, openParts, type Parts } from '../../src/roles/parts.ts';
 import { type Config, loadConfig } from '../../src/runtime/config.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ReminderRequest } from '../../src/pipeline/accept-reminders.ts';
+import type { ReminderRequest } from '../../src/pipeline/accept/reminders.ts';
 import type { Announcement, Announcer } from '../../src/pipeline/announce.ts';
 
 /** An announcer that keeps what it is asked to announce: a database is all that the test needs. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRiskWatch, type RiskWatch } from '../../src/pipeline/at-risk.ts';
-import { listAtRisk } from '../../src/store/at-risk.ts';
+import { createRiskWatch, type RiskWatch } from '../../src/pipeline/reconcile/at-risk.ts';
+import { listAtRisk } from '../../src/store/watch/at-risk.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 
 let product: TestProduct;

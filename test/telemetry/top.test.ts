@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import { formatOverview, overviewView } from '../../src/cli/top-view.ts';
-import { type Overview, openOverviews } from '../../src/pipeline/overview.ts';
+import { formatOverview, overviewView } from '../../src/cli/top/view.ts';
+import { type Overview, openOverviews } from '../../src/pipeline/reconcile/overview.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
 

@@ -1,15 +1,15 @@
 import { createSecretBox } from '../../pipeline/secrets.ts';
 import type { Config } from '../../runtime/config.ts';
+import { listEndpoints, listEndpointsForCall } from '../../store/endpoints.ts';
+import { findMigrationStatus } from '../../store/migrate.ts';
+import type { Pool } from '../../store/pool.ts';
 import {
   findDatabaseTime,
   findServerFacts,
   hasNextPartitions,
   listMissingPrivileges,
   type ServerFacts,
-} from '../../store/diagnosis.ts';
-import { listEndpoints, listEndpointsForCall } from '../../store/endpoints.ts';
-import { findMigrationStatus } from '../../store/migrate.ts';
-import type { Pool } from '../../store/pool.ts';
+} from '../../store/watch/diagnosis.ts';
 import { reasonOf } from '../complain.ts';
 import { type Finding, ok, skipped, warning, wrong } from './finding.ts';
 

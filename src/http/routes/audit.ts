@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { ContractRef } from '../../domain/requests/schemas.ts';
 import { auditView } from '../../pipeline/views.ts';
-import { listAuditRecords } from '../../store/audit.ts';
+import { listAuditRecords } from '../../store/evidence/audit.ts';
 import { AuditRecord, pageOf } from '../answers.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';

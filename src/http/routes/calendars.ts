@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { refuseField } from '../../domain/refusal.ts';
 import { ExplainBody } from '../../domain/requests/operations.ts';
-import { readBody, readInstant } from '../../pipeline/read-requests.ts';
+import { readBody, readInstant } from '../../pipeline/accept/read-requests.ts';
 import { answer, Calendar, Explanation } from '../answers.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { body } from '../requests.ts';

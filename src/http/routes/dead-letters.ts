@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import Type, { type Static } from 'typebox';
 import { DeadLetterFilterMembers, ReplayBody } from '../../domain/requests/operations.ts';
-import { readBody, readInstant } from '../../pipeline/read-requests.ts';
+import { readBody, readInstant } from '../../pipeline/accept/read-requests.ts';
 import { deadLetterView } from '../../pipeline/views.ts';
 import { type DeadLetterFilter, listDeadLetters } from '../../store/dead-letters.ts';
 import { answer, DeadLetter, pageOf, Replay } from '../answers.ts';

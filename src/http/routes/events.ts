@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
 import { EventBatchBody } from '../../domain/requests/operations.ts';
-import type { EventResult } from '../../pipeline/accept-events.ts';
-import { readBody, readEvent } from '../../pipeline/read-requests.ts';
+import type { EventResult } from '../../pipeline/accept/events.ts';
+import { readBody, readEvent } from '../../pipeline/accept/read-requests.ts';
 import { eventView } from '../../pipeline/views.ts';
 import { listDeliveryStates } from '../../store/deliveries.ts';
 import { findEvent } from '../../store/events.ts';

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
 import { ContractRef } from '../../domain/requests/schemas.ts';
-import { readReminder, readReminderCancel, readReminderPatch } from '../../pipeline/read-requests.ts';
+import { readReminder, readReminderCancel, readReminderPatch } from '../../pipeline/accept/read-requests.ts';
 import { reminderView } from '../../pipeline/views.ts';
 import { findReminder, listReminders } from '../../store/reminders.ts';
 import { answer, pageOf, Reminder, RescheduledReminder } from '../answers.ts';

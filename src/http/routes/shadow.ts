@@ -2,9 +2,9 @@ import Type, { type TSchema } from 'typebox';
 import { refuseField } from '../../domain/refusal.ts';
 import { EndpointReference } from '../../domain/requests/schemas.ts';
 import { FINDING_KINDS } from '../../domain/shadow/reconcile.ts';
-import { readInstant } from '../../pipeline/read-requests.ts';
-import { reportShadow } from '../../pipeline/shadow-report.ts';
-import { shadowReportView } from '../../pipeline/shadow-view.ts';
+import { readInstant } from '../../pipeline/accept/read-requests.ts';
+import { reportShadow } from '../../pipeline/shadow/report.ts';
+import { shadowReportView } from '../../pipeline/shadow/view.ts';
 import type { Api, ApiServer } from '../parts.ts';
 
 const Period = Type.String({

@@ -5,7 +5,7 @@ import {
   findGaps,
   type Gap,
 } from '../../domain/audit/completeness.ts';
-import { listRemindersDueAfter } from '../../store/due-reminders.ts';
+import { listRemindersDueAfter } from '../../store/evidence/due-reminders.ts';
 import type { Pool } from '../../store/pool.ts';
 import { type DroppedMonth, readDropped } from './dropped.ts';
 

@@ -2,8 +2,8 @@ import { readDetailText } from '../../domain/audit/chain.ts';
 import type { OperationRow } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { monthOfId } from '../../domain/audit/seal.ts';
+import { listOperationsOf } from '../../store/evidence/trail.ts';
 import type { Queryable } from '../../store/pool.ts';
-import { listOperationsOf } from '../../store/trail.ts';
 
 /** Under what operations on retention stand. */
 export const RETENTION = 'retention';

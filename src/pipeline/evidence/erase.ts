@@ -1,6 +1,11 @@
 import { Refusal } from '../../domain/refusal.ts';
-import { type ErasureTarget, eraseBody, listErasureTargets, lockForErasure } from '../../store/erasures.ts';
-import { listHolds } from '../../store/holds.ts';
+import {
+  type ErasureTarget,
+  eraseBody,
+  listErasureTargets,
+  lockForErasure,
+} from '../../store/evidence/erasures.ts';
+import { listHolds } from '../../store/evidence/holds.ts';
 import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
 
 export type ErasureReference = { readonly contractRef: string } | { readonly deliveryId: string };

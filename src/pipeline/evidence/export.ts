@@ -11,9 +11,8 @@ import { consistencyPath, inclusionPath } from '../../domain/audit/merkle.ts';
 import type { Signer } from '../../domain/audit/seal.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { version } from '../../runtime/build-info.ts';
-import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
-import { listDeliveriesAsked, type Question } from '../../store/questions.ts';
-import { findLeaves, type StoredLeaf } from '../../store/seal-leaves.ts';
+import { listDeliveriesAsked, type Question } from '../../store/evidence/questions.ts';
+import { findLeaves, type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
 import {
   findLastSeal,
   findSeals,
@@ -21,8 +20,9 @@ import {
   type StoredSeal,
   splitHashes,
   statementOf,
-} from '../../store/seals.ts';
-import { findBodies, findFacts, findInstant, listOperationsOf } from '../../store/trail.ts';
+} from '../../store/evidence/seals.ts';
+import { findBodies, findFacts, findInstant, listOperationsOf } from '../../store/evidence/trail.ts';
+import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
 
 export interface ExportOptions {
   readonly pool: Pool;

@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/refusal.ts';
-import { insertHold, releaseHold } from '../../store/holds.ts';
+import { insertHold, releaseHold } from '../../store/evidence/holds.ts';
 import { insertOperation } from '../../store/operations.ts';
 import { inTransaction, type Pool } from '../../store/pool.ts';
 

@@ -1,8 +1,5 @@
 import type { Config } from '../../runtime/config.ts';
 import type { Log } from '../../runtime/log.ts';
-import { withLock } from '../../store/lock.ts';
-import { insertOperation } from '../../store/operations.ts';
-import { inTransaction, isTransient, type Pool } from '../../store/pool.ts';
 import {
   type Class,
   countExpired,
@@ -12,7 +9,10 @@ import {
   type ExpiredMonth,
   insertRetentionMonth,
   listExpiredMonths,
-} from '../../store/retention.ts';
+} from '../../store/evidence/retention.ts';
+import { withLock } from '../../store/lock.ts';
+import { insertOperation } from '../../store/operations.ts';
+import { inTransaction, isTransient, type Pool } from '../../store/pool.ts';
 import { RETENTION } from './dropped.ts';
 
 export interface RetentionOptions {

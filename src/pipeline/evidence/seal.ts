@@ -9,13 +9,19 @@ import {
   sealText,
 } from '../../domain/audit/seal.ts';
 import type { Log } from '../../runtime/log.ts';
+import { type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
+import {
+  findLastSeal,
+  insertSeal,
+  type StoredSeal,
+  splitHashes,
+  statementOf,
+} from '../../store/evidence/seals.ts';
+import { findFacts, findInstant, findOperations } from '../../store/evidence/trail.ts';
+import { takeUnsealed, type Unsealed } from '../../store/evidence/unsealed.ts';
 import { withLock } from '../../store/lock.ts';
 import { insertNotice } from '../../store/notices.ts';
 import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
-import { type StoredLeaf } from '../../store/seal-leaves.ts';
-import { findLastSeal, insertSeal, type StoredSeal, splitHashes, statementOf } from '../../store/seals.ts';
-import { findFacts, findInstant, findOperations } from '../../store/trail.ts';
-import { takeUnsealed, type Unsealed } from '../../store/unsealed.ts';
 
 export interface SealingOptions {
   readonly pool: Pool;

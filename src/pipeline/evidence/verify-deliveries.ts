@@ -2,10 +2,10 @@ import { checkDelivery } from '../../domain/audit/check-delivery.ts';
 import { type DeliveryFacts, deliveryLeafText, hashContent } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { hashLeaf } from '../../domain/audit/merkle.ts';
+import { type FoundLeaf, findLeaves } from '../../store/evidence/seal-leaves.ts';
+import { findFacts } from '../../store/evidence/trail.ts';
+import { findUnsealed, type Unsealed } from '../../store/evidence/unsealed.ts';
 import type { Queryable } from '../../store/pool.ts';
-import { type FoundLeaf, findLeaves } from '../../store/seal-leaves.ts';
-import { findFacts } from '../../store/trail.ts';
-import { findUnsealed, type Unsealed } from '../../store/unsealed.ts';
 import type { Dropped } from './dropped.ts';
 
 /** Checks deliveries, each against its own rows and against what was sealed of it; within one snapshot. */

@@ -1,10 +1,10 @@
 import { operationLeafText } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { hashLeaf } from '../../domain/audit/merkle.ts';
+import { findLeaves, listSealedOperationsAfter } from '../../store/evidence/seal-leaves.ts';
+import { findOperations, listOperationsAfter } from '../../store/evidence/trail.ts';
+import { findUnsealed } from '../../store/evidence/unsealed.ts';
 import type { Queryable } from '../../store/pool.ts';
-import { findLeaves, listSealedOperationsAfter } from '../../store/seal-leaves.ts';
-import { findOperations, listOperationsAfter } from '../../store/trail.ts';
-import { findUnsealed } from '../../store/unsealed.ts';
 
 const PAGE = 1_000;
 

@@ -1,8 +1,8 @@
 import { collectFindings, type Finding } from '../../domain/audit/finding.ts';
 import type { SignatureCheck } from '../../domain/audit/seal.ts';
+import { listKnownDeliveriesAfter, listOrphansAfter, type Orphan } from '../../store/evidence/trail.ts';
+import { countUnsealed } from '../../store/evidence/unsealed.ts';
 import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
-import { listKnownDeliveriesAfter, listOrphansAfter, type Orphan } from '../../store/trail.ts';
-import { countUnsealed } from '../../store/unsealed.ts';
 import { type Dropped, type DroppedMonth, readDropped } from './dropped.ts';
 import { verifyDeliveries } from './verify-deliveries.ts';
 import { verifyOperations } from './verify-operations.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Publisher } from '../../../src/broker/publisher.ts';
 import { namesOf } from '../../../src/broker/topology.ts';
-import type { EndpointOperator } from '../../../src/pipeline/operate-endpoints.ts';
+import type { EndpointOperator } from '../../../src/pipeline/operate/endpoints.ts';
 import {
   type PracticeReceiver,
   type ScriptedAnswer,

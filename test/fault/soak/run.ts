@@ -3,7 +3,7 @@ import { connectPublisher } from '../../../src/broker/publisher.ts';
 import { namesOf } from '../../../src/broker/topology.ts';
 import { applyTopology } from '../../../src/broker/topology-apply.ts';
 import { createAnnouncer } from '../../../src/pipeline/announce.ts';
-import { createDeliveryOperator } from '../../../src/pipeline/operate-deliveries.ts';
+import { createDeliveryOperator } from '../../../src/pipeline/operate/deliveries.ts';
 import { openEndpointOperator } from '../../../src/roles/parts.ts';
 import type { Config } from '../../../src/runtime/config.ts';
 import { loadConfig } from '../../../src/runtime/config.ts';

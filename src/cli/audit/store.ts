@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import type { SealStatement } from '../../domain/audit/seal.ts';
+import type { PublishedSeal } from '../../pipeline/evidence/verify-seals.ts';
+import { type StoreReport, verifyStore } from '../../pipeline/evidence/verify-store.ts';
+import { CheckFailed } from '../check-failed.ts';
+import type { Context } from '../context.ts';
+import { openDatabase } from '../parts.ts';
+import { readPublicKeys } from './keys.ts';
+
+/** Checks everything in the database; throws CheckFailed when something is not as it was written. */
+export async function verifyWholeStore(
+  context: Context,
+  options: { readonly publicKey: readonly string[]; readonly published?: string },
+): Promise<void> {
+  const { config, json, print } = context;
+  const report = await verifyStore({
+    pool: await openDatabase(context),
+    checkSignature: readPublicKeys(options.publicKey, config),
+    ...(options.published === undefined ? {} : { published: readPublished(options.published) }),
+    onProgress: json ? () => undefined : showProgress(),
+  });
+  print(toView(report), () => describe(report));
+  if (!report.ok) throw new CheckFailed();
+}
+
+/** One line of a file of published seals. */
+export interface PublishedLine {
+  readonly seal: SealStatement;
+  readonly sha256: string;
+  readonly signature: string;
+}
+
+/** Seals as `duepost audit seal --file` writes them, one line of JSON each; throws for what is none. */
+export function readPublished(file: string): PublishedSeal[] {
+  return readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line, i) => {
+      try {
+        const { seal, sha256 } = JSON.parse(line) as PublishedLine;
+        return { number: seal.number, sha256 };
+      } catch {
+        throw new Error(`${file}, line ${i + 1} is no seal`);
+      }
+    });
+}
+
+function toView({ head, dropped, ...report }: StoreReport): Record<string, unknown> {
+  return {
+    ...report,
+    head: head ?? null,
+    dropped: dropped.map(({ kind, month, at, olderThan }) => ({ kind, month, at, older_than: olderThan })),
+  };
+}
+
+function describe(report: StoreReport): string {
+  const { head, dropped, unsealed, findings, found } = report;
+  return [
+    report.ok
+      ? `Nothing was changed: all rows of ${report.deliveries} deliveries fit together, and their seals (${report.seals}).`
+      : 'Not everything is as it was written:',
+    ...findings.map((f) => `  ${f.where}: ${f.what}`),
+    ...(found > findings.length ? [`  … and ${found - findings.length} more`] : []),
+    ...(head === undefined
+      ? ['No seal was made yet: whoever rewrites a whole chain leaves no trace.']
+      : [`Last seal: ${head.number} of ${head.sealed_at}, ${head.sha256}`]),
+    ...(unsealed === 0 ? [] : [`Not sealed yet: ${unsealed}. Until then only their chains protect them.`]),
+    ...dropped.map(
+      (d) => `Dropped by retention: ${d.kind}s of ${d.month} (older than ${d.olderThan}), ${d.at}`,
+    ),
+  ].join('\n');
+}
+
+/** One line that is written over, where stderr is a terminal. */
+function showProgress(): (stage: string, done: number) => void {
+  if (!process.stderr.isTTY) return () => undefined;
+  return (stage, done) => process.stderr.write(`\r\x1b[K${stage}: ${done.toLocaleString('en')} checked\r`);
+}

@@ -1,0 +1,64 @@
+import { type Policy, parsePolicy } from '../../domain/policy.ts';
+import { type Batcher, createBatcher } from '../../runtime/batch.ts';
+import { type EndpointForCall, listEndpointsForCall } from '../../store/endpoints.ts';
+import type { Queryable } from '../../store/pool.ts';
+import type { SecretBox } from '../secrets.ts';
+
+/** What a call needs to know of its endpoint, secrets opened. */
+export interface CallTarget {
+  readonly revision: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly mode: EndpointForCall['mode'];
+  /** Undefined: the default of what is sent. */
+  readonly policy: Policy | undefined;
+  readonly secrets: readonly { readonly key: Buffer; readonly expiresAt: Date | undefined }[];
+}
+
+/** Endpoints as of a revision, or newer: a worker reads them again only when they have changed. */
+export interface EndpointCache {
+  find(endpointId: string, revision: number): Promise<CallTarget>;
+  /** As it is now. */
+  refresh(endpointId: string): Promise<CallTarget>;
+}
+
+const MAX_REMEMBERED = 10_000;
+
+export function createEndpointCache(db: Queryable, box: SecretBox): EndpointCache {
+  const known = new Map<string, CallTarget>();
+  const loads: Batcher<string, EndpointForCall | undefined> = createBatcher({
+    lanes: 1,
+    maxBatch: 250,
+    run: async (ids) => {
+      const found = new Map(
+        (await listEndpointsForCall(db, [...new Set(ids)])).map((e) => [e.endpointId, e]),
+      );
+      return ids.map((id) => found.get(id));
+    },
+  });
+
+  async function refresh(endpointId: string): Promise<CallTarget> {
+    const endpoint = await loads.add(endpointId);
+    if (endpoint === undefined) throw new Error(`${endpointId} has no secret that is in force`);
+    const target: CallTarget = {
+      revision: endpoint.revision,
+      headers: endpoint.headers,
+      mode: endpoint.mode,
+      policy: endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy),
+      secrets: endpoint.secrets.map((s) => ({
+        key: box.open(endpointId, s.ciphertext),
+        expiresAt: s.expiresAt,
+      })),
+    };
+    if (known.size >= MAX_REMEMBERED) known.clear();
+    known.set(endpointId, target);
+    return target;
+  }
+
+  return {
+    async find(endpointId, revision) {
+      const remembered = known.get(endpointId);
+      return remembered !== undefined && remembered.revision >= revision ? remembered : refresh(endpointId);
+    },
+    refresh,
+  };
+}

@@ -1,0 +1,75 @@
+import { PublishError } from '../../broker/outgoing.ts';
+import type { Publisher } from '../../broker/publisher.ts';
+import type { Names } from '../../broker/topology.ts';
+import { killPoint } from '../../runtime/kill-point.ts';
+import { withLock } from '../../store/lock.ts';
+import { deleteNotices, listNotices, type Notice } from '../../store/notices.ts';
+import type { Pool } from '../../store/pool.ts';
+
+export interface NotifyOptions {
+  readonly pool: Pool;
+  readonly publisher: Publisher;
+  readonly names: Pick<Names, 'notifications' | 'deadLetters'>;
+  /** Told how many the broker has confirmed. */
+  readonly onPublished: (count: number) => void;
+}
+
+const PAGE = 500;
+
+/**
+ * Publishes the notices that wait, oldest first, and removes those that the broker has confirmed: at least once. What it
+ * refuses stays for the next pass and holds up no other.
+ *
+ * @throws the first failure, once every notice had its turn; without a connection, at once
+ */
+export async function notify(options: NotifyOptions): Promise<void> {
+  await withLock(options.pool, 'duepost.notices', () => notifyPages(options));
+}
+
+async function notifyPages({ pool, publisher, names, onPublished }: NotifyOptions): Promise<void> {
+  let failure: unknown;
+  let isAway = false;
+  let after: string | undefined;
+  do {
+    const notices = await listNotices(pool, { after, limit: PAGE });
+    const results = await Promise.allSettled(notices.map((notice) => publishNotice(notice)));
+    killPoint('notify.confirmed');
+    const confirmed = notices.filter((_, i) => results[i]?.status === 'fulfilled');
+    await deleteNotices(
+      pool,
+      confirmed.map((n) => n.noticeId),
+    );
+    onPublished(confirmed.length);
+    for (const result of results) {
+      if (result.status === 'fulfilled') continue;
+      failure ??= result.reason;
+      isAway ||= !isRefusal(result.reason);
+    }
+    after = notices.at(-1)?.noticeId;
+  } while (after !== undefined && !isAway);
+  if (failure !== undefined) throw failure;
+
+  async function publishNotice({ name, body, noticeId }: Notice): Promise<void> {
+    const { dead_reason, ...rest } = body;
+    await publisher.publish({
+      exchange: names.notifications,
+      routingKey: name,
+      messageId: `notice-${noticeId}`,
+      body: Buffer.from(JSON.stringify({ v: 1, event: name, ...rest })),
+      // Nobody has to listen.
+      mandatory: false,
+    });
+    if (name !== 'delivery.dead_lettered') return;
+    await publisher.publish({
+      exchange: names.deadLetters,
+      routingKey: name,
+      messageId: `notice-${noticeId}`,
+      body: Buffer.from(JSON.stringify({ v: 1, ...rest, dead_reason })),
+    });
+  }
+}
+
+/** Whether the broker is there and would not take this one message. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof PublishError && (error.failure === 'nacked' || error.failure === 'returned');
+}
