@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { oneOf } from '../domain/requests/one-of.ts';
 import { STATES } from '../domain/state.ts';
 import { PROBLEM_TYPE, PROBLEMS } from './problems.ts';
 
@@ -11,7 +12,7 @@ function orNull<T extends TSchema>(schema: T) {
 const Instant = Type.String({ format: 'date-time', description: 'RFC 3339, UTC.' });
 const Text = Type.String();
 const Whole = Type.Integer();
-const State = Type.Union(STATES.map((state) => Type.Literal(state)));
+const State = oneOf([...STATES]);
 const Anything = Type.Record(Text, Type.Any());
 
 /** Schemas that have a name in the document. */
@@ -19,9 +20,9 @@ export const Endpoint = named('Endpoint', {
   endpoint_id: Text,
   name: Text,
   url: Text,
-  status: Type.Union([Type.Literal('active'), Type.Literal('paused'), Type.Literal('disabled')]),
+  status: oneOf(['active', 'paused', 'disabled']),
   status_reason: orNull(Text),
-  mode: Type.Union([Type.Literal('live'), Type.Literal('shadow')]),
+  mode: oneOf(['live', 'shadow']),
   event_types: Type.Array(Text),
   policy: Type.Union([Anything, Type.Null()], { description: 'null: the default of what is sent.' }),
   max_in_flight: orNull(Whole),
@@ -58,14 +59,14 @@ export const Reminder = named('Reminder', {
 });
 
 export const RescheduledReminder = named('RescheduledReminder', {
-  applied: Type.Union([Type.Literal('full'), Type.Literal('timing_only')]),
+  applied: oneOf(['full', 'timing_only']),
   ...Reminder.properties,
 });
 
 const EventDelivery = Type.Object({
   delivery_id: Type.Optional(Text),
   endpoint_id: Text,
-  state: Type.Union([...STATES.map((state) => Type.Literal(state)), Type.Literal('skipped')], {
+  state: oneOf([...STATES, 'skipped'], {
     description: '`skipped`: the endpoint was disabled, and there is no delivery.',
   }),
 });
@@ -87,12 +88,9 @@ export const StoredEvent = named('StoredEvent', {
 const Attempt = named('Attempt', {
   attempt: Whole,
   cycle: Whole,
-  outcome: Type.Union(
-    ['delivered', 'retryable', 'terminal', 'unknown']
-      .map((o) => Type.Literal(o) as TSchema)
-      .concat(Type.Null()),
-    { description: 'null: it is under way.' },
-  ),
+  outcome: Type.Union([oneOf(['delivered', 'retryable', 'terminal', 'unknown']), Type.Null()], {
+    description: 'null: it is under way.',
+  }),
   late: Type.Boolean({ description: 'The result came after the claim had expired.' }),
   status: orNull(Whole),
   error: orNull(Text),
@@ -164,7 +162,7 @@ export const Replay = named('Replay', {
 
 export const AuditRecord = named('AuditRecord', {
   delivery_id: Text,
-  kind: Type.Union([Type.Literal('reminder'), Type.Literal('event')]),
+  kind: oneOf(['reminder', 'event']),
   cycle: Whole,
   contract_ref: orNull(Text),
   state: State,
@@ -216,7 +214,7 @@ export const Problem = named('Problem', {
   type: Text,
   title: Text,
   status: Whole,
-  code: Type.Union(Object.keys(PROBLEMS).map((code) => Type.Literal(code))),
+  code: oneOf(Object.keys(PROBLEMS)),
   detail: Text,
   errors: Type.Optional(
     Type.Array(Type.Object({ path: Type.String({ description: 'JSON pointer, RFC 6901.' }), message: Text })),

@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { MAX_SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS } from '../signing.ts';
+import { oneOf } from './one-of.ts';
 import { ContractRef, EndpointReference, EventBody, ReminderBody } from './schemas.ts';
 
 /** Most events of one batch. */
@@ -56,11 +57,11 @@ export const RetryBody = Type.Object(
 );
 export type RetryBody = Static<typeof RetryBody>;
 
-export const DeadReason = Type.Union([
-  Type.Literal('terminal_response'),
-  Type.Literal('attempts_exhausted'),
-  Type.Literal('deadline_passed'),
-  Type.Literal('endpoint_gone'),
+export const DeadReason = oneOf([
+  'terminal_response',
+  'attempts_exhausted',
+  'deadline_passed',
+  'endpoint_gone',
 ]);
 
 export const DeadLetterFilterMembers = {

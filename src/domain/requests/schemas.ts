@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { oneOf } from './one-of.ts';
 
 /** Text from outside that is stored and shown: no control characters, U+0000 among them. */
 const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$';
@@ -123,7 +124,7 @@ const EventTypePattern = Type.String({
   description: '`*`, an exact type, or a family such as `order.*`.',
 });
 
-const Mode = Type.Union([Type.Literal('live'), Type.Literal('shadow')], {
+const Mode = oneOf(['live', 'shadow'], {
   description: '`shadow`: everything but the call to the customer.',
 });
 

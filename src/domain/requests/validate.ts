@@ -55,6 +55,11 @@ function toFault({ instancePath, keyword, params, message }: ErrorObject): Fault
     }
     case 'pattern':
       return { path: instancePath, message: `${subject} must match ${String(params['pattern'])}` };
+    case 'enum':
+      return {
+        path: instancePath,
+        message: `${subject} must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`,
+      };
     case 'format':
       return {
         path: instancePath,

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
+import { oneOf } from '../../domain/requests/one-of.ts';
 import { OptionalReasonBody, RetryBody } from '../../domain/requests/operations.ts';
 import { ContractRef, EndpointReference } from '../../domain/requests/schemas.ts';
 import { STATES } from '../../domain/state.ts';
@@ -26,7 +27,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
       summary: 'List deliveries, newest first',
       querystring: Type.Object(
         {
-          state: Type.Optional(Type.Union(STATES.map((state) => Type.Literal(state)))),
+          state: Type.Optional(oneOf([...STATES])),
           endpoint_id: Type.Optional(EndpointReference),
           contract_ref: Type.Optional(ContractRef),
           due_after: Type.Optional(Instant),

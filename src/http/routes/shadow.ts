@@ -1,5 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import { refuseField } from '../../domain/refusal.ts';
+import { oneOf } from '../../domain/requests/one-of.ts';
 import { EndpointReference } from '../../domain/requests/schemas.ts';
 import { FINDING_KINDS } from '../../domain/shadow/reconcile.ts';
 import { readInstant } from '../../pipeline/accept/read-requests.ts';
@@ -91,7 +92,7 @@ const Report = answerOf(
         first_attempt_at: orNull(Instant),
         findings: Type.Array(
           Type.Object({
-            kind: Type.Union(FINDING_KINDS.map((kind) => Type.Literal(kind))),
+            kind: oneOf([...FINDING_KINDS]),
             note: Text,
             by_ms: Type.Optional(Type.Integer()),
             against: Type.Optional(Text),
