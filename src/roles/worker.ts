@@ -73,6 +73,8 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
       timeoutMs,
       leaseMs: config.claim.leaseMs,
       maxPerEndpoint: config.worker.maxPerEndpoint,
+      // The rest of what is in hand is for endpoints that answer.
+      maxWaiting: Math.ceil(config.worker.prefetch / 4),
       signal: abort.signal,
       stopping: stopping.signal,
       tellDelivered: createTellDelivered({

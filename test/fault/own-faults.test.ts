@@ -70,6 +70,7 @@ test('what this machine had no connection left for is handed back: no failure of
     shadowAll: false,
     timeoutMs: 300,
     leaseMs: 3_000,
+    maxWaiting: 100,
     maxPerEndpoint: 32,
     signal: quiet.signal,
     stopping: quiet.signal,

@@ -7,7 +7,8 @@ let destination: Destination;
 
 beforeAll(async () => {
   product = await openTestProduct({ roles: ['worker', 'reconciler'], env: QUICK });
-  destination = await openDestination(product);
+  // Slow enough that every wake-up is there before the first call ends.
+  destination = await openDestination(product, { delayMs: 150 });
 });
 
 afterAll(async () => {

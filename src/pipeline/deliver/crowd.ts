@@ -1,17 +1,24 @@
 import type { Verdict } from '../../store/verdict.ts';
 
-/** How long a wake-up of a crowded endpoint goes away: until the crowd has passed, or a failing one may be well again. */
-const CROWDED_MS = { from: 1_000, to: 8_000 };
+/** How long a wake-up of a crowded endpoint goes away, at least and at most. */
+const CROWDED_MS = { least: 1_000, most: 8_000 };
+/** A failing endpoint may be well again after that long. */
 const FAILING_MS = { from: 10_000, to: 40_000 };
 
-/** How long a crowded wake-up goes away, at random; never so long that its deadline passes meanwhile. */
+/**
+ * How long a crowded wake-up goes away: about as long as those before it take, so that many do not come back at once;
+ * never so long that its deadline passes meanwhile.
+ *
+ * @param backlogMs  until those that wait have had their turn; undefined: not known
+ */
 export function awayMs(
   { failing, marginMs }: Extract<Verdict, { verdict: 'crowded' }>,
-  timeoutMs: number,
+  { timeoutMs, backlogMs }: { readonly timeoutMs: number; readonly backlogMs: number | undefined },
 ): number {
-  const { from, to } = failing ? FAILING_MS : CROWDED_MS;
-  const plannedMs = from + Math.random() * (to - from);
+  const plannedMs = failing
+    ? FAILING_MS.from + Math.random() * (FAILING_MS.to - FAILING_MS.from)
+    : Math.min(CROWDED_MS.most, CROWDED_MS.least + Math.random() * 2 * (backlogMs ?? 0));
   return marginMs === undefined
     ? plannedMs
-    : Math.max(CROWDED_MS.from, Math.min(plannedMs, (marginMs - timeoutMs) / 2));
+    : Math.max(CROWDED_MS.least, Math.min(plannedMs, (marginMs - timeoutMs) / 2));
 }

@@ -42,6 +42,8 @@ export interface DelivererOptions extends AttemptOptions {
   readonly settler: Settler;
   readonly holder: string;
   readonly maxPerEndpoint: number;
+  /** How many wake-ups may wait for a place at slow endpoints, in all. */
+  readonly maxWaiting: number;
   /** Ends what waits for its turn, while calls in flight go on: those wake-ups are left to the next worker. */
   readonly stopping: AbortSignal;
   readonly tellDelivered: TellDelivered;
@@ -57,6 +59,8 @@ const CLAIM_LANES = 1;
 const MAX_BATCH = 250;
 /** What is due sooner waits here; the ladder's shortest tier is a second. */
 const LOCAL_WAIT_MS = 1_000;
+/** So many wait at the slowest endpoint, in order, before one is sent away. */
+const FEW = 8;
 /** How long a delivery rests that met a fault of ours. */
 const FAULT_DELAY_MS = 30_000;
 
@@ -64,7 +68,7 @@ type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { db, log, announcer, settler, signal, stopping, meter, traces, tellDelivered } = options;
-  const slots = createSlots();
+  const slots = createSlots(options.maxWaiting);
   /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
   const inHand = new Map<string, number>();
   const clock = createClockWatch(log);
@@ -139,9 +143,15 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           await pause(verdict.remainingMs + 1, stopping);
           break;
         case 'crowded': {
-          const turn = slots.whenFree(verdict.endpointId, verdict.limit);
-          if (turn === undefined)
-            return sendOn({ ...current, traceParent }, awayMs(verdict, options.timeoutMs));
+          const most = verdict.failing ? 1 : Math.max(verdict.limit, FEW);
+          const turn = slots.whenFree(verdict.endpointId, most);
+          if (turn === undefined) {
+            const backlogMs = slots.backlogMs(verdict.endpointId);
+            return sendOn(
+              { ...current, traceParent },
+              awayMs(verdict, { timeoutMs: options.timeoutMs, backlogMs }),
+            );
+          }
           await turn;
           break;
         }
