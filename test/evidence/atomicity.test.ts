@@ -197,7 +197,14 @@ describe('what fails to be written down does not happen', () => {
     [
       'pausing an endpoint',
       'operation',
-      async () => () => product.endpoints.pause(endpoint.endpointId, { actor: 'test', reason: 'x' }),
+      async () => {
+        // The first one is disabled by now: it has answered that it is gone.
+        const { endpoint: active } = await product.endpoints.create(
+          { name: 'still-there', url: 'https://127.0.0.1/' },
+          { actor: 'test' },
+        );
+        return () => product.endpoints.pause(active.endpointId, { actor: 'test', reason: 'x' });
+      },
     ],
   ])('%s, when %s cannot be written', async (_, table, prepare) => {
     const act = await prepare();
