@@ -1,4 +1,6 @@
+import { retryWithBackoff } from '../../../src/runtime/backoff.ts';
 import type { Config } from '../../../src/runtime/config.ts';
+import { isTransient } from '../../../src/store/pool.ts';
 import { databaseTarget, databaseThroughPort } from '../../support/database.ts';
 import type { TestProduct } from '../../support/product.ts';
 import { type Proxy, startProxy } from '../../support/proxy.ts';
@@ -45,6 +47,9 @@ export async function raiseAt(
     end $$;
     create trigger fault before insert or update on ${table} for each row execute function fault();`);
   return async () => {
-    await pool.query('drop function fault cascade; drop sequence fault_count;');
+    // The product goes on writing meanwhile, and may lock the same tables in another order.
+    await retryWithBackoff(() => pool.query('drop function fault cascade; drop sequence fault_count;'), {
+      isTransient,
+    });
   };
 }
