@@ -105,11 +105,10 @@ export function codeOf(error: unknown): string | undefined {
   const code = 'code' in error ? error.code : undefined;
   // undici's parser errors come without one.
   if (code === undefined && error.name === 'HTTPParserError') return 'HPE_ERROR';
-  // OpenSSL's come without one from Node 24 on where it has no name for the reason: the text has it.
-  const reason =
-    code === undefined ? /:SSL routines:[^:]*:([^:]{1,60}):/.exec(error.message)?.[1] : undefined;
-  if (reason !== undefined) return `ERR_SSL_${reason.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`;
-  return typeof code === 'string' && /^[A-Za-z0-9_]{1,80}$/.test(code) ? code : undefined;
+  // OpenSSL's reasons become codes as they are, such as ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE.
+  return typeof code === 'string' && code !== ''
+    ? code.replace(/[^A-Za-z0-9_]+/g, '_').slice(0, 80)
+    : undefined;
 }
 
 function syscallOf(error: unknown): unknown {
