@@ -286,7 +286,9 @@ test('the store does what the contract says, in whatever order it is asked', asy
   }
   const violations = await findViolations(product.parts.pool, { receivers: [], timeoutMs: TIMEOUT_MS });
   // There is no receiver here, and hours pass by moving what is stored.
-  expect(violations.filter((v) => !/had no effect$|more at the receivers$|was claimed early/.test(v))).toEqual([]);
+  expect(
+    violations.filter((v) => !/had no effect$|more at the receivers$|was claimed early/.test(v)),
+  ).toEqual([]);
   // It has been everywhere, or it would have shown nothing.
   const steps = Object.values(TRANSITIONS).flatMap(({ from, to }) => from.map((state) => `${state}>${to}`));
   expect([...new Set(steps)].filter((step) => !reached.has(step))).toEqual([]);
