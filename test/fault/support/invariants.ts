@@ -47,7 +47,8 @@ const IN_THE_TABLES: Readonly<Record<string, string>> = {
       join delivery d on d.delivery_id = a.delivery_id
       left join attempt b on b.delivery_id = a.delivery_id and b.attempt = a.attempt - 1
      where d.revision = 1
-       and d.manual_attempts = 0
+       -- Not manual_attempts, which a replay sets back.
+       and not exists (select from trail t where t.delivery_id = a.delivery_id and t.event = 'retry_now')
        and (b.attempt is null or b.cycle = a.cycle)
        and a.claimed_at < coalesce(b.next_due_at, d.scheduled_at)`,
   'was claimed when no call could end before the deadline': `
