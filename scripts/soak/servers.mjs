@@ -33,12 +33,12 @@ export async function startServers(signal) {
       throw new Failure('the soak run needs a PostgreSQL of its own, not one in Docker');
   }
 
-  async function startBroker() {
+  async function startBroker({ keepsData = false } = {}) {
     const record = (server) => {
       rabbitmq = server;
       targets.broker.targetPort = server.port;
     };
-    await startRabbitmq({ record, signal });
+    await startRabbitmq({ record, signal, keepsData });
     if (rabbitmq.kind !== 'process')
       throw new Failure('the soak run needs a RabbitMQ of its own, not one in Docker');
   }
@@ -66,6 +66,10 @@ export async function startServers(signal) {
       async restartBroker() {
         await ctl(['stop_app']);
         await ctl(['start_app']);
+      },
+      async crashBroker() {
+        await stopRabbitmq(rabbitmq);
+        await startBroker({ keepsData: true });
       },
       async loseBroker() {
         await stopRabbitmq(rabbitmq);

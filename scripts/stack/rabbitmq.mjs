@@ -70,8 +70,8 @@ function createEnvironment({ epmd, distribution }) {
  * An empty node at every start. A node killed right after a quorum queue was declared can come back with that queue
  * but without a leader, and then never confirms; starting empty takes no longer.
  */
-function prepareHome({ amqp, management }) {
-  for (const name of ['mnesia', 'log', 'conf.d']) {
+function prepareHome({ amqp, management, keepsData }) {
+  for (const name of keepsData ? [] : ['mnesia', 'log', 'conf.d']) {
     rmSync(join(home, name), { recursive: true, force: true });
   }
   for (const name of ['home', 'mnesia', 'log', 'conf.d']) mkdirSync(join(home, name), { recursive: true });
@@ -85,12 +85,16 @@ function prepareHome({ amqp, management }) {
   writeFileSync(join(home, 'enabled_plugins'), '[rabbitmq_management].\n');
 }
 
-/** Starts RabbitMQ; `record` is told as soon as there is something to stop. */
-export async function startRabbitmq({ record, signal }) {
+/**
+ * Starts RabbitMQ; `record` is told as soon as there is something to stop.
+ *
+ * @param keepsData  goes on with what the node before it had stored
+ */
+export async function startRabbitmq({ record, signal, keepsData = false }) {
   const bin = await obtainRabbitmq(signal);
   if (bin === undefined) return startInDocker(record);
   const [amqp, management, epmdPort, distribution] = await findFreePorts([1, 2, 3, 4]);
-  prepareHome({ amqp, management });
+  prepareHome({ amqp, management, keepsData });
   const env = createEnvironment({ epmd: epmdPort, distribution });
   let server = {
     kind: 'process',

@@ -17,6 +17,8 @@ export interface OwnServers {
   /** As after a crash: no shutdown, recovery at the next start. */
   restartDatabase(): Promise<void>;
   restartBroker(): Promise<void>;
+  /** Kills it and starts it again with what it had stored. */
+  crashBroker(): Promise<void>;
   /** Kills it and starts an empty one in its place. */
   loseBroker(): Promise<void>;
   /** Stops every thread of the broker (SIGSTOP), or lets it go on. */
@@ -207,6 +209,10 @@ const SERVER_FAULTS: Readonly<Record<string, (servers: OwnServers, scene: Scene)
     await servers.restartBroker();
     return 'in order';
   },
+  async crash_broker(servers) {
+    await servers.crashBroker();
+    return 'killed, and started again with its data';
+  },
   async lose_broker(servers, { restoreTopology }) {
     await servers.loseBroker();
     await restoreTopology();
@@ -229,6 +235,7 @@ const SERVER_FAULTS: Readonly<Record<string, (servers: OwnServers, scene: Scene)
 
 /** How much rarer than the others: they take long. */
 const RARE: Readonly<Record<string, number>> = {
+  crash_broker: 0.4,
   lose_broker: 0.3,
   restart_broker: 0.4,
   rolling_restart: 0.3,
