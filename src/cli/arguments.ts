@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
+import { parseDay } from '../domain/calendar/dates.ts';
 import { parseJson } from '../domain/json.ts';
 
 /** JSON of an option; `@file` reads it from a file, `@-` from stdin. */
@@ -47,6 +48,12 @@ export function readList(text: string, before: readonly string[] = []): string[]
     .map((word) => word.trim())
     .filter((word) => word !== '');
   return [...before, ...words];
+}
+
+/** A date. */
+export function readDate(text: string): string {
+  if (parseDay(text) !== undefined) return text;
+  throw new InvalidArgumentError('It must be a date such as 2027-03-31.');
 }
 
 /** An instant as RFC 3339 has it, or a date: its beginning in UTC. */

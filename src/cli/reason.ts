@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Operator } from '../pipeline/operate/endpoints.ts';
+import { createOperator, type Operator } from '../pipeline/operate/operator.ts';
 import { type CommonOptions, type Context, withCommonOptions } from './context.ts';
 
 /** Options of what ends in the audit trail. */
@@ -14,5 +14,5 @@ export function withReason(command: Command): Command {
 
 /** Who does it and why. */
 export function by({ actor }: Context, { reason }: WithReason): Operator {
-  return reason === undefined ? { actor } : { actor, reason };
+  return createOperator(actor, reason);
 }

@@ -1,10 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { bundleText } from '../../domain/audit/bundle.ts';
 import { evidencePage } from '../../domain/audit/page.ts';
 import { createSignatureCheck, publicKeyOf } from '../../domain/audit/seal.ts';
 import { type BundleReport, verifyBundle } from '../../domain/audit/verify-bundle.ts';
 import { exportEvidence } from '../../pipeline/evidence/export.ts';
+import { readDate } from '../arguments.ts';
 import { CheckFailed } from '../check-failed.ts';
 import { complain } from '../complain.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from '../context.ts';
@@ -140,9 +141,4 @@ function describe({ ok, findings, head, proof }: BundleReport): string {
 
 function collect(file: string, before: readonly string[]): string[] {
   return [...before, file];
-}
-
-function readDate(text: string): string {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  throw new InvalidArgumentError('It must be a date such as 2027-03-31.');
 }

@@ -1,7 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { auditView } from '../../pipeline/views.ts';
 import { type AuditPosition, type AuditRecord, listAuditRecords } from '../../store/evidence/audit.ts';
-import { readWhole } from '../arguments.ts';
+import { readDate, readWhole } from '../arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from '../context.ts';
 import { openDatabase } from '../parts.ts';
 import { formatTable } from '../print.ts';
@@ -46,11 +46,6 @@ export function addAudit(program: Command): Command {
 /** The line below a list that goes on. */
 export function more(hasMore: boolean): string {
   return hasMore ? '\n… there are more: --limit shows them' : '';
-}
-
-function readDate(text: string): string {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return text;
-  throw new InvalidArgumentError('It must be a date such as 2027-03-31.');
 }
 
 const HEAD = ['delivery_id', 'cycle', 'contract', 'state', 'attempts', 'in time', 'due', 'ended', 'by'];

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import Type, { type Static } from 'typebox';
 import { DeadLetterFilterMembers, ReplayBody } from '../../domain/requests/operations.ts';
 import { readBody, readInstant } from '../../pipeline/accept/read-requests.ts';
+import { createOperator } from '../../pipeline/operate/operator.ts';
 import { deadLetterView } from '../../pipeline/views.ts';
 import { type DeadLetterFilter, listDeadLetters } from '../../store/dead-letters.ts';
 import { answer, DeadLetter, pageOf, Replay } from '../answers.ts';
@@ -56,7 +57,7 @@ export function addDeadLetterRoutes(app: ApiServer, api: Api): void {
       const report = await api.deliveries.replay(
         await readFilter(filter, '/filter'),
         { dryRun: dry_run, force, signal: AbortSignal.any([api.signal, whenHungUp(reply.raw)]) },
-        { actor: request.principal.actor, ...(reason === undefined ? {} : { reason }) },
+        createOperator(request.principal.actor, reason),
       );
       return {
         matched: report.matched,

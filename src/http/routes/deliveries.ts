@@ -5,7 +5,7 @@ import { OptionalReasonBody, RetryBody } from '../../domain/requests/operations.
 import { ContractRef, EndpointReference } from '../../domain/requests/schemas.ts';
 import { STATES } from '../../domain/state.ts';
 import { readInstant } from '../../pipeline/accept/read-requests.ts';
-import type { Operator } from '../../pipeline/operate/endpoints.ts';
+import { createOperator } from '../../pipeline/operate/operator.ts';
 import { attemptView, deliveryView } from '../../pipeline/views.ts';
 import { listDeliveries } from '../../store/deliveries.ts';
 import { findDelivery } from '../../store/find-delivery.ts';
@@ -83,7 +83,10 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
     },
     handler: async (request, reply) => {
       const { reason, force = false } = readOptionalBody<RetryBody>(RetryBody, request.body);
-      await api.deliveries.retry(request.params.id, { ...by(request.principal.actor, reason), force });
+      await api.deliveries.retry(request.params.id, {
+        ...createOperator(request.principal.actor, reason),
+        force,
+      });
       return reply.code(202).send(await show(request.params.id));
     },
   });
@@ -100,7 +103,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
     },
     handler: async (request) => {
       const { reason } = readOptionalBody<OptionalReasonBody>(OptionalReasonBody, request.body);
-      await api.deliveries.cancel(request.params.id, by(request.principal.actor, reason));
+      await api.deliveries.cancel(request.params.id, createOperator(request.principal.actor, reason));
       return show(request.params.id);
     },
   });
@@ -110,8 +113,4 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
     if (found === undefined) throw new Refusal('not_found', `there is no delivery ${deliveryId}`);
     return { ...deliveryView(found.delivery), attempts: found.attempts.map(attemptView) };
   }
-}
-
-function by(actor: string, reason: string | undefined): Operator {
-  return reason === undefined ? { actor } : { actor, reason };
 }

@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
 import { OptionalReasonBody, RotateSecretBody } from '../../domain/requests/operations.ts';
 import { EndpointBody, EndpointPatchBody } from '../../domain/requests/schemas.ts';
 import { SECRET_OVERLAP_SECONDS } from '../../domain/signing.ts';
 import { readBody } from '../../pipeline/accept/read-requests.ts';
-import type { Operator } from '../../pipeline/operate/endpoints.ts';
+import { createOperator, type Operator } from '../../pipeline/operate/operator.ts';
+import { TEST_TYPE, testEndpoint } from '../../pipeline/operate/test-endpoint.ts';
 import { endpointView, eventView } from '../../pipeline/views.ts';
 import { findEndpoint, listEndpoints } from '../../store/endpoints.ts';
 import { answer, Endpoint, EndpointWithSecret, Event, pageOf } from '../answers.ts';
@@ -13,8 +13,6 @@ import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readIdempotencyKey, readOptionalBody } from '../read.ts';
 import { body, ENDPOINT_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
-
-const TEST_TYPE = 'duepost.test';
 
 export function addEndpointRoutes(app: ApiServer, api: Api): void {
   app.post('/endpoints', {
@@ -66,7 +64,11 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
       params: ENDPOINT_IN_PATH,
       response: { 200: answer(Endpoint, 'The endpoint.') },
     },
-    handler: async (request) => endpointView(await requireEndpoint(request.params.endpoint)),
+    handler: async ({ params }) => {
+      const endpoint = await findEndpoint(api.db, params.endpoint);
+      if (endpoint === undefined) throw new Refusal('not_found', `there is no endpoint ${params.endpoint}`);
+      return endpointView(endpoint);
+    },
   });
 
   app.patch('/endpoints/:endpoint', {
@@ -150,7 +152,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
       const { endpoint, secret } = await api.endpoints.rotateSecret(
         request.params.endpoint,
         overlap_seconds * 1000,
-        { actor: request.principal.actor, ...(reason === undefined ? {} : { reason }) },
+        createOperator(request.principal.actor, reason),
       );
       return { ...endpointView(endpoint), secret };
     },
@@ -167,29 +169,14 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
       response: { 202: answer(Event, 'Its delivery shows what became of it.') },
     },
     handler: async (request, reply) => {
-      const endpoint = await requireEndpoint(request.params.endpoint);
-      if (endpoint.status === 'disabled') {
-        throw new Refusal('endpoint_disabled', `${endpoint.name} is disabled: resume it first`);
-      }
-      const event = await api.events.publish({
-        idempotencyKey: readIdempotencyKey(request) ?? `${TEST_TYPE}:${randomUUID()}`,
-        type: TEST_TYPE,
-        payload: { endpoint_id: endpoint.endpointId, text: 'A test by an operator of duepost.' },
-        endpoint: endpoint.endpointId,
-        contractRef: undefined,
-        deliverAt: undefined,
-        deadlineAt: undefined,
+      const event = await testEndpoint(api, {
+        endpoint: request.params.endpoint,
+        idempotencyKey: readIdempotencyKey(request),
         actor: request.principal.actor,
       });
       return reply.code(202).send(eventView(event));
     },
   });
-
-  async function requireEndpoint(reference: string) {
-    const endpoint = await findEndpoint(api.db, reference);
-    if (endpoint === undefined) throw new Refusal('not_found', `there is no endpoint ${reference}`);
-    return endpoint;
-  }
 }
 
 function operatorOf(request: {
@@ -197,5 +184,5 @@ function operatorOf(request: {
   readonly principal: { readonly actor: string };
 }): Operator {
   const { reason } = readOptionalBody<OptionalReasonBody>(OptionalReasonBody, request.body);
-  return { actor: request.principal.actor, ...(reason === undefined ? {} : { reason }) };
+  return createOperator(request.principal.actor, reason);
 }

@@ -15,7 +15,7 @@ import { findDelivery } from '../../store/find-delivery.ts';
 import { type Moved, type MoveRequest, moveDeliveries } from '../../store/moves.ts';
 import type { Pool } from '../../store/pool.ts';
 import type { Announcer } from '../announce.ts';
-import type { Operator } from './endpoints.ts';
+import type { Operator } from './operator.ts';
 
 export interface DeliveryOperatorOptions {
   readonly pool: Pool;

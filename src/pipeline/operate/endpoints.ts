@@ -23,12 +23,7 @@ import { newId } from '../accept/acceptance.ts';
 import type { Announcer } from '../announce.ts';
 import type { SecretBox } from '../secrets.ts';
 import { policyOf } from './endpoint-policy.ts';
-
-/** Whoever asks for an operation, and why; both end in the audit trail. */
-export interface Operator {
-  readonly actor: string;
-  readonly reason?: string;
-}
+import type { Operator } from './operator.ts';
 
 export interface EndpointOperatorOptions {
   readonly pool: Pool;

@@ -4,7 +4,7 @@ import { type ApiKey, insertKey, markKeyRevoked, type Scope } from '../../store/
 import { insertOperation } from '../../store/operations.ts';
 import { inTransaction, type Pool } from '../../store/pool.ts';
 import { newId } from '../accept/acceptance.ts';
-import type { Operator } from './endpoints.ts';
+import type { Operator } from './operator.ts';
 
 const KEY_PREFIX = 'dpk_';
 const KEY_BYTES = 32;

@@ -2,7 +2,7 @@ import { listSecrets, replaceCiphertext } from '../../store/endpoint-secrets.ts'
 import { insertOperation } from '../../store/operations.ts';
 import { inTransaction, type Pool } from '../../store/pool.ts';
 import type { SecretBox } from '../secrets.ts';
-import type { Operator } from './endpoints.ts';
+import type { Operator } from './operator.ts';
 
 export interface ReencryptionReport {
   readonly reencrypted: number;

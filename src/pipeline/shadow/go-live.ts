@@ -9,7 +9,7 @@ import {
 import { insertOperation } from '../../store/operations.ts';
 import { inTransaction, type Pool } from '../../store/pool.ts';
 import { findShadowStart } from '../../store/shadow.ts';
-import type { Operator } from '../operate/endpoints.ts';
+import type { Operator } from '../operate/operator.ts';
 import {
   reportShadow,
   type ShadowReport,

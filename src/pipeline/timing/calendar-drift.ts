@@ -13,7 +13,7 @@ import {
 import { findBody, lockDelivery } from '../../store/reschedules.ts';
 import { requireWindow } from '../accept/reminders.ts';
 import type { Announcer } from '../announce.ts';
-import type { Operator } from '../operate/endpoints.ts';
+import type { Operator } from '../operate/operator.ts';
 import { timingOf, writeTiming } from './timing.ts';
 
 /** A reminder whose time is another one under today's calendars and time zone data. */
