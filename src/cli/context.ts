@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import type { Command } from 'commander';
+import { findNearest } from '../domain/nearest.ts';
 import { type Config, loadConfig, type Need } from '../runtime/config.ts';
 import { type Log, openLog } from '../runtime/log.ts';
 import { inScope, type Scope } from '../runtime/scope.ts';
@@ -39,6 +40,7 @@ export function withExamples(command: Command, ...examples: string[]): Command {
 /** Loads the configuration as the options say; throws ConfigError. */
 export function loadConfigFor(options: CommonOptions, needs?: readonly Need[]): Config {
   return loadConfig({
+    findNearest,
     ...(needs === undefined ? {} : { needs }),
     ...(options.config === undefined ? {} : { file: options.config }),
   });

@@ -7,17 +7,24 @@ import {
   type Setting,
 } from './config-settings.ts';
 import { readJsonFile } from './json-file.ts';
-import { suggest } from './suggest.ts';
 
 // A Service of this name in Kubernetes puts such variables into every pod of its namespace.
 const SERVICE_LINK = /_(SERVICE_HOST|SERVICE_PORT\w*|PORT|PORT_\d+_(TCP|UDP|SCTP)\w*)$/;
+
+/** How what is wrong is gathered. */
+export interface Complaints {
+  readonly problems: string[];
+  /** The name that was probably meant, if one comes near. */
+  readonly findNearest: (name: string, names: Iterable<string>) => string | undefined;
+}
 
 /**
  * The values that variables give, by variable, each cleaned once and for all.
  *
  * Adds to `problems`: unknown variables, files that cannot be read, hidden characters.
  */
-export function readVariables(env: NodeJS.ProcessEnv, problems: string[]): Record<string, string> {
+export function readVariables(env: NodeJS.ProcessEnv, complaints: Complaints): Record<string, string> {
+  const { problems } = complaints;
   const values: Record<string, string> = {};
   const known = new Set<string>([ENVIRONMENT_VARIABLE, ...FOREIGN_VARIABLES]);
   for (const setting of Object.values(SETTINGS)) {
@@ -28,7 +35,7 @@ export function readVariables(env: NodeJS.ProcessEnv, problems: string[]): Recor
   }
   for (const name of Object.keys(env)) {
     if (!name.startsWith('DUEPOST_') || known.has(name) || isServiceLink(name, env[name] ?? '')) continue;
-    problems.push(`${printable(name)} is not a variable of duepost${didYouMean(name, known)}`);
+    problems.push(`${printable(name)} is not a variable of duepost${didYouMean(name, known, complaints)}`);
   }
   return values;
 }
@@ -84,7 +91,8 @@ function clean(text: string): string {
  *
  * Adds to `problems`: an unreadable file, unknown keys, secrets in the file, objects in place of values.
  */
-export function readConfigFile(path: string, label: string, problems: string[]): Record<string, unknown> {
+export function readConfigFile(path: string, label: string, complaints: Complaints): Record<string, unknown> {
+  const { problems } = complaints;
   const file = readJsonFile(path);
   if (file.problem !== undefined) {
     problems.push(`${label} ${file.problem}`);
@@ -94,13 +102,13 @@ export function readConfigFile(path: string, label: string, problems: string[]):
     problems.push(`${label} must hold one JSON object`);
     return {};
   }
-  return keepKnown(file.value, '', { label, problems });
+  return keepKnown(file.value, '', { label, ...complaints });
 }
 
 function keepKnown(
   from: Record<string, unknown>,
   path: string,
-  context: { label: string; problems: string[] },
+  context: Complaints & { readonly label: string },
 ): Record<string, unknown> {
   const { label, problems } = context;
   const kept: Record<string, unknown> = {};
@@ -121,7 +129,7 @@ function keepKnown(
       keepKnown(value, `${name}.`, context);
     } else {
       problems.push(
-        `${label}: ${printable(name)} is not a setting${didYouMean(name, Object.keys(SETTINGS))}`,
+        `${label}: ${printable(name)} is not a setting${didYouMean(name, Object.keys(SETTINGS), context)}`,
       );
     }
   }
@@ -136,8 +144,9 @@ function isServiceLink(name: string, value: string): boolean {
   return SERVICE_LINK.test(name) && (/^(tcp|udp|sctp):\/\//.test(value) || /_(SERVICE|PORT_\d)/.test(name));
 }
 
-function didYouMean(name: string, names: Iterable<string>): string {
-  const candidate = suggest(name, names);
+/** `; did you mean x?`, or nothing. */
+export function didYouMean(name: string, names: Iterable<string>, { findNearest }: Complaints): string {
+  const candidate = findNearest(name, names);
   return candidate === undefined ? '' : `; did you mean ${candidate}?`;
 }
 

@@ -12,10 +12,9 @@ import {
   type Setting,
   type Values,
 } from './config-settings.ts';
-import { readConfigFile, readVariables } from './config-sources.ts';
+import { type Complaints, didYouMean, readConfigFile, readVariables } from './config-sources.ts';
 import { readJsonFile } from './json-file.ts';
 import { scrub } from './scrub.ts';
-import { suggest } from './suggest.ts';
 
 const USUAL_LEASE_MARGIN_MS = 5_000;
 
@@ -98,6 +97,8 @@ export interface LoadOptions {
   readonly file?: string;
   /** What must be given; all if undefined. What is not needed and not given is empty. */
   readonly needs?: readonly Need[];
+  /** Finds the name that was probably meant by one that is not known; none is offered if undefined. */
+  readonly findNearest?: Complaints['findNearest'];
 }
 
 /**
@@ -108,45 +109,45 @@ export interface LoadOptions {
 export function loadConfig(options: LoadOptions = {}): Config {
   const variables = options.env ?? process.env;
   const problems: string[] = [];
-  const env = readEnvironmentName(variables, problems);
-  const values = readValues(env, { variables, file: options.file, problems });
+  const complaints = { problems, findNearest: options.findNearest ?? (() => undefined) };
+  const env = readEnvironmentName(variables, complaints);
+  const values = readValues(env, { variables, file: options.file, complaints });
   checkTogether(env, values, { needs: options.needs ?? EVERYTHING, problems });
   if (problems.length > 0) throw new ConfigError(problems.map(scrub));
   return toConfig(env, values);
 }
 
-function readEnvironmentName(variables: NodeJS.ProcessEnv, problems: string[]): Environment {
+function readEnvironmentName(variables: NodeJS.ProcessEnv, complaints: Complaints): Environment {
   const name = variables[ENVIRONMENT_VARIABLE]?.trim() || 'development';
   const found = ENVIRONMENTS.find((known) => known === name);
   if (found !== undefined) return found;
-  const meant = suggest(name, ENVIRONMENTS);
-  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
-  problems.push(`${ENVIRONMENT_VARIABLE} must be one of ${ENVIRONMENTS.join(', ')}${hint}`);
+  const hint = didYouMean(name, ENVIRONMENTS, complaints);
+  complaints.problems.push(`${ENVIRONMENT_VARIABLE} must be one of ${ENVIRONMENTS.join(', ')}${hint}`);
   // The strictest, so that what else is wrong comes to light.
   return 'production';
 }
 
 function readValues(
   env: Environment,
-  from: { variables: NodeJS.ProcessEnv; file: string | undefined; problems: string[] },
+  from: { variables: NodeJS.ProcessEnv; file: string | undefined; complaints: Complaints },
 ): Values {
-  const { problems } = from;
+  const { complaints } = from;
   addFormats();
   const store = convict<Record<string, unknown>>(convictSchema(), {
-    env: readVariables(from.variables, problems),
+    env: readVariables(from.variables, complaints),
     args: [],
   });
   for (const name of ['default', env]) {
     const label = `config/${name}.json`;
-    store.load(readConfigFile(join(packageRoot, label), label, problems));
+    store.load(readConfigFile(join(packageRoot, label), label, complaints));
   }
   if (from.file !== undefined) {
-    store.load(readConfigFile(resolve(from.file), `the configuration file ${from.file}`, problems));
+    store.load(readConfigFile(resolve(from.file), `the configuration file ${from.file}`, complaints));
   }
   try {
     store.validate({ allowed: 'strict' });
   } catch (error) {
-    problems.push(...(error as Error).message.split('\n').map(withVariable));
+    complaints.problems.push(...(error as Error).message.split('\n').map(withVariable));
   }
   return flatten(store.getProperties());
 }

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findNearest } from '../../src/domain/nearest.ts';
 import { packageRoot } from '../../src/runtime/build-info.ts';
 import { ConfigError, describeConfig, loadCalendarSource, loadConfig } from '../../src/runtime/config.ts';
 import { ENVIRONMENTS, hasFileVariable, SETTINGS, type Setting } from '../../src/runtime/config-settings.ts';
@@ -30,7 +31,7 @@ function write(name: string, text: string): string {
 /** What is wrong with these variables and this file. */
 function problemsOf(env: NodeJS.ProcessEnv, file?: string): readonly string[] {
   try {
-    loadConfig({ env: { ...SERVERS, ...env }, ...(file !== undefined && { file }) });
+    loadConfig({ findNearest, env: { ...SERVERS, ...env }, ...(file !== undefined && { file }) });
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     throw error;

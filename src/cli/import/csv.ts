@@ -1,8 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import { parseJson } from '../../domain/json.ts';
+import { findNearest } from '../../domain/nearest.ts';
 import { Refusal, refuseField } from '../../domain/refusal.ts';
 import { ReminderBody } from '../../domain/requests/schemas.ts';
-import { suggest } from '../../runtime/suggest.ts';
 import type { Line } from './lines.ts';
 import { type Row, unreadable } from './rows.ts';
 
@@ -156,7 +156,7 @@ function readHeader(head: string, delimiter: string, defaults: Readonly<Record<s
   const problems = columns.flatMap((column, i) => {
     if (columns.indexOf(column) < i) return [`the column ${column} is there twice`];
     if (COLUMNS.includes(column)) return [];
-    const meant = suggest(column, COLUMNS);
+    const meant = findNearest(column, COLUMNS);
     return [
       `${JSON.stringify(column)} is no column of a reminder${meant === undefined ? '' : `; did you mean ${meant}?`}`,
     ];

@@ -1,6 +1,6 @@
+import { didYouMean } from '../nearest.ts';
 import { parseDay, WEEKDAYS, type Weekday } from './dates.ts';
 import { mergeSpans, OFFICE_HOURS, parseSpan, type Span } from './hours.ts';
-import { didYouMean } from './nearest.ts';
 import { findZone } from './zone.ts';
 
 /** A date on which a calendar file departs from weekly hours and holidays. */

@@ -1,3 +1,4 @@
+import { didYouMean } from '../nearest.ts';
 import { refuseField } from '../refusal.ts';
 import { createBoundedCache } from './bounded-cache.ts';
 import { type Calendar, createCalendar } from './calendar.ts';
@@ -5,7 +6,6 @@ import { calendarFileName, isCustomCode, isIsoCode, parseCalendarFile } from './
 import { type CalendarContent, gatherContent, hashContent } from './content.ts';
 import { computeDue, type DueRequest, type DueStep } from './due.ts';
 import { createHolidayBook, FIRST_HOLIDAY_YEAR, isHolidayYear, LAST_HOLIDAY_YEAR } from './holidays.ts';
-import { didYouMean } from './nearest.ts';
 import { requireHolidays } from './require-holidays.ts';
 import { findZone, type Zone } from './zone.ts';
 

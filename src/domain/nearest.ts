@@ -3,7 +3,7 @@
  *
  * Case is ignored, and a name whose last part (after a dot) is the same counts as near.
  */
-export function suggest(name: string, names: Iterable<string>): string | undefined {
+export function findNearest(name: string, names: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(name.length / 4)) + 1;
   for (const candidate of names) {
@@ -14,6 +14,12 @@ export function suggest(name: string, names: Iterable<string>): string | undefin
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;
+}
+
+/** ` Did you mean "x"?`, or nothing. */
+export function didYouMean(word: string, candidates: Iterable<string>): string {
+  const close = findNearest(word, candidates);
+  return close === undefined ? '' : ` Did you mean "${close}"?`;
 }
 
 function lastPart(name: string): string {
