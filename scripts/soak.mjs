@@ -11,8 +11,9 @@ const { runScript } = await import('./stack/command.mjs');
 const { build, installModules } = await import('./stack/npm.mjs');
 const { local, logs } = await import('./stack/place.mjs');
 const { startServers } = await import('./soak/servers.mjs');
-// The product's processes refuse what they do not know, and would inherit it.
-delete process.env.STACK_PART;
+// The product's processes refuse what they do not know, and would inherit it; nor is this run about anybody's servers.
+for (const name of Object.keys(process.env))
+  if (name === 'STACK_PART' || name.startsWith('DUEPOST_')) delete process.env[name];
 
 const usage = 'usage: npm run soak -- [--deliveries N] [--faults N] [--client node-fetch|undici] [--seed N]';
 

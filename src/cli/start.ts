@@ -90,5 +90,7 @@ function nextSignal(): Promise<NodeJS.Signals> {
     process.on('SIGINT', take);
     // Whoever started us as a part of itself (a drill, the demonstration) has gone.
     process.once('disconnect', () => take('SIGTERM'));
+    // Listening would keep a process that could not start.
+    process.channel?.unref();
   });
 }

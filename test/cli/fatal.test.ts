@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -77,3 +77,12 @@ function startIntoFile(env: Record<string, string>): Promise<{ code: number | nu
     child.once('close', (code) => resolve({ code, text: readFileSync(path, 'utf8') }));
   });
 }
+
+test('a start that fails ends the process, also where it was started as a part of another one', async () => {
+  const child = fork(MAIN, ['start'], {
+    env: { ...process.env, ...SERVERS(), DUEPOST_DATABASE_URL: 'postgres://127.0.0.1:1/x' },
+    silent: true,
+  });
+  const code = await new Promise((resolve) => child.once('exit', resolve));
+  expect(code).toBe(1);
+});

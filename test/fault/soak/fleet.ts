@@ -126,8 +126,13 @@ export async function startFleet({ env, roles, targets, chance }: FleetOptions):
       async end() {
         whenReady = [];
         isExpected = true;
+        const forced = setTimeout(() => {
+          crashes.push(`${name} did not stop within ${FORCED_AFTER_MS / 1_000} s`);
+          child?.kill('SIGKILL');
+        }, FORCED_AFTER_MS);
         child?.kill('SIGTERM');
         await living;
+        clearTimeout(forced);
         await Promise.all([database.close(), broker.close()]);
       },
     };
