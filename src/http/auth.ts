@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Refusal } from '../domain/refusal.ts';
 import { hashKey } from '../pipeline/operate/keys.ts';
-import { type ApiKey, findKeyInForce, type Scope } from '../store/keys.ts';
+import { type ApiKey, markKeyUsed, type Scope } from '../store/keys.ts';
 import type { Queryable } from '../store/pool.ts';
 
 /** Whoever holds the key of a request. */
@@ -44,7 +44,7 @@ export function createAuthenticator(db: Queryable): Authenticator {
   }
 
   async function ask(sha256: Buffer): Promise<Principal> {
-    const apiKey = await findKeyInForce(db, sha256);
+    const apiKey = await markKeyUsed(db, sha256);
     if (apiKey === undefined) throw new Refusal('unauthorized', 'the API key is unknown, expired or revoked');
     return toPrincipal(apiKey);
   }

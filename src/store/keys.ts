@@ -59,10 +59,14 @@ export async function insertKey(
   return result.rows[0] && toKey(result.rows[0]);
 }
 
-/** The key with this hash, if it is in force; marks it as used, at most once a minute. */
-export async function findKeyInForce(db: Queryable, sha256: Buffer): Promise<ApiKey | undefined> {
+/**
+ * Marks the key with this hash as used, and gives it; undefined: there is none in force.
+ *
+ * Written at most once a minute, so a key in constant use costs a look-up and next to no writes.
+ */
+export async function markKeyUsed(db: Queryable, sha256: Buffer): Promise<ApiKey | undefined> {
   const result = await db.query<Row>({
-    name: 'find_key_in_force',
+    name: 'mark_key_used',
     text: `
       with found as (
         select key_id, name, scopes, created_at, expires_at, revoked_at, last_used_at

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createKey, hashKey, revokeKey } from '../../src/pipeline/operate/keys.ts';
 import { packageRoot } from '../../src/runtime/build-info.ts';
-import { findKeyInForce, insertKey, listKeys } from '../../src/store/keys.ts';
+import { insertKey, listKeys, markKeyUsed } from '../../src/store/keys.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 
 const BY = { actor: 'test' };
@@ -27,8 +27,8 @@ test('a name means one key that is in force, and is free again when that is revo
   });
   expect((await revokeKey(database.pool, 'billing', BY)).keyId).toBe(first.apiKey.keyId);
   const second = await create('billing');
-  expect(await findKeyInForce(database.pool, hashKey(first.key))).toBeUndefined();
-  expect(await findKeyInForce(database.pool, hashKey(second.key))).toMatchObject({ name: 'billing' });
+  expect(await markKeyUsed(database.pool, hashKey(first.key))).toBeUndefined();
+  expect(await markKeyUsed(database.pool, hashKey(second.key))).toMatchObject({ name: 'billing' });
 });
 
 test('of many at once with one name one is made', async () => {
@@ -40,7 +40,19 @@ test('a key that is called like the id of another is not revoked in its place', 
   const meant = await create('meant');
   const namesake = await create(meant.apiKey.keyId);
   expect((await revokeKey(database.pool, meant.apiKey.keyId, BY)).keyId).toBe(meant.apiKey.keyId);
-  expect(await findKeyInForce(database.pool, hashKey(namesake.key))).toBeDefined();
+  expect(await markKeyUsed(database.pool, hashKey(namesake.key))).toBeDefined();
+});
+
+test('the use of a key is written once, not at every use', async () => {
+  const { key, apiKey } = await create('busy');
+  const written = async () =>
+    (await database.pool.query('select xmin, last_used_at from api_key where key_id = $1', [apiKey.keyId]))
+      .rows[0];
+  await markKeyUsed(database.pool, hashKey(key));
+  const first = await written();
+  expect(first.last_used_at).toBeInstanceOf(Date);
+  await markKeyUsed(database.pool, hashKey(key));
+  expect(await written()).toEqual(first);
 });
 
 test('keys that shared a name before are told apart by the migration, the oldest under its own', async () => {
