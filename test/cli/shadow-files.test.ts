@@ -6,6 +6,7 @@ import { formatCsv, readExpected } from '../../src/cli/shadow/files.ts';
 import { formatHtml } from '../../src/cli/shadow/html.ts';
 import type { ReconciledRow } from '../../src/domain/shadow/reconcile.ts';
 import type { ShadowReport } from '../../src/pipeline/shadow/report.ts';
+import { faultsOfPage } from '../support/html.ts';
 
 let dir: string;
 
@@ -73,4 +74,5 @@ test('writes a page that loads nothing and shows text as text', () => {
   expect(page).not.toMatch(/<script|<b>|https?:|src=|url\(/i);
   expect(page).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
   expect(page).toContain('not passed');
+  expect(faultsOfPage(page)).toEqual([]);
 });

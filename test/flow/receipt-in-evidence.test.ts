@@ -1,6 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli } from '../support/cli.ts';
 import { type Destination, openDestination, publishTo, QUICK, reaches } from '../support/flow.ts';
+import { faultsOfPage } from '../support/html.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 
 let product: TestProduct;
@@ -45,4 +49,15 @@ test("the receiver's receipt is kept with the attempt that got it, and the expor
     return receipt === undefined ? [] : [{ event, receipt }];
   });
   expect(receipts).toEqual([{ event: 'deliver', receipt: 'practice-1' }]);
+
+  const folder = mkdtempSync(join(tmpdir(), 'duepost-'));
+  const file = join(folder, 'page.html');
+  expect(
+    (await runCli(['audit', 'export', '--contract', 'pol-7781', '--html', file], product.env)).code,
+  ).toBe(0);
+  const page = readFileSync(file, 'utf8');
+  rmSync(folder, { recursive: true });
+  expect(page).toContain('the receiver answered 200 and gave the receipt practice-1');
+  expect(page).toContain('<td>practice-1</td>');
+  expect(faultsOfPage(page)).toEqual([]);
 });

@@ -1,14 +1,14 @@
+import { escapeHtml, htmlList, htmlPage, htmlTable } from '../../domain/markup.ts';
 import type { ReconciledRow } from '../../domain/shadow/reconcile.ts';
 import type { ShadowReport } from '../../pipeline/shadow/report.ts';
 import { summarize } from '../../pipeline/shadow/view.ts';
-import { escapeHtml, htmlTable } from './markup.ts';
 import { drawTimeline } from './timeline.ts';
 
 const STYLE = `
-body { font: 14px/1.45 system-ui, sans-serif; color: #1a1d21; margin: 2rem auto; max-width: 72rem; padding: 0 1rem }
+body { font: 14px/1.45 system-ui, sans-serif; color: #1a1d21; background: #fff; margin: 2rem auto; max-width: 72rem; padding: 0 1rem }
 h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.1rem; margin-top: 2rem }
-.verdict { display: inline-block; padding: .3rem .8rem; border-radius: .3rem; font-weight: 600; color: #fff }
-.passed { background: #1d6b3a } .failed { background: #a11d1d }
+.verdict { display: inline-block; padding: .3rem .8rem; border-radius: .3rem; font-weight: 600 }
+.passed { color: #fff; background: #1d6b3a } .failed { color: #fff; background: #a11d1d }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
 th, td { text-align: left; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #d9dde2; vertical-align: top; overflow-wrap: anywhere }
 th { font-weight: 600; border-bottom-color: #8a929b } tr { break-inside: avoid }
@@ -37,19 +37,13 @@ export function formatHtml(report: ShadowReport): string {
   const comparedWith = report.hasExpected ? 'the calendar and the old list' : 'the calendar alone';
   const shown = matched.slice(0, MATCHED_SHOWN);
   const title = `Shadow report ${day(report.from)} to ${day(report.to)}`;
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${title}</title>
-<style>${STYLE}</style>
-</head>
-<body>
-<h1>${title}</h1>
+  return htmlPage({
+    title,
+    style: STYLE,
+    body: `<h1>${title}</h1>
 <p>${escapeHtml(names === '' ? 'No endpoint' : names)}; compared with ${comparedWith}; made ${report.generatedAt.toISOString()}</p>
 <p><span class="verdict ${report.passed ? 'passed' : 'failed'}">${report.passed ? 'passed' : 'not passed'}</span></p>
-${list(report.reasons)}
+${htmlList(report.reasons)}
 ${htmlTable(Object.keys(summarize(report.rows)).map(spoken), [Object.values(summarize(report.rows)).map(String)])}
 <h2>Timeline</h2>
 <p class="key">${KEY.map(([color, name]) => `<span><i style="background:${color}"></i>${name}</span>`).join('')}</p>
@@ -70,10 +64,8 @@ ${htmlTable(
 ${different.length === 0 ? '<p>None.</p>' : rowTable(different)}
 <h2>Matched: ${matched.length}</h2>
 ${shown.length < matched.length ? `<p>The first ${shown.length} are listed; the CSV file has all of them.</p>` : ''}
-${shown.length === 0 ? '' : rowTable(shown)}
-</body>
-</html>
-`;
+${shown.length === 0 ? '' : rowTable(shown)}`,
+  });
 }
 
 function rowTable(rows: readonly ReconciledRow[]): string {
@@ -90,11 +82,6 @@ function rowTable(rows: readonly ReconciledRow[]): string {
       findings.length === 0 ? 'matched' : findings.map((f) => `${spoken(f.kind)}: ${f.note}`).join('; '),
     ]),
   );
-}
-
-function list(reasons: readonly string[]): string {
-  if (reasons.length === 0) return '';
-  return `<ul>${reasons.map((reason) => `<li>${escapeHtml(reason)}</li>`).join('')}</ul>`;
 }
 
 function orNone(texts: readonly string[]): string {

@@ -1,6 +1,6 @@
+import { escapeHtml } from '../../domain/markup.ts';
 import type { ReconciledRow } from '../../domain/shadow/reconcile.ts';
 import type { ShadowReport } from '../../pipeline/shadow/report.ts';
-import { escapeHtml } from './markup.ts';
 
 const LABEL = 170;
 const WIDTH = 1100;

@@ -1,4 +1,5 @@
 import type { Bundle, BundledDelivery } from './bundle.ts';
+import { readDetail } from './chain.ts';
 import type { AttemptRow } from './facts.ts';
 
 /** What a sound bundle proves, and what no bundle can, in plain words. */
@@ -23,7 +24,7 @@ export function explain(bundle: Bundle, sealedTo: ReadonlyMap<string, number>): 
       delivery_id: d.delivery.delivery_id,
       says: [
         ...story(d),
-        ...receiptOf(bundle, d),
+        ...attachedReceipts(bundle, d),
         sealing(bundle, d, sealedTo.get(d.delivery.delivery_id) ?? 0),
       ],
     })),
@@ -36,13 +37,14 @@ export function explain(bundle: Bundle, sealedTo: ReadonlyMap<string, number>): 
 /** What happened, in order. */
 export function story(bundled: BundledDelivery): string[] {
   const { delivery, source, attempts, records, body } = bundled;
+  const receipts = receiptsOf(bundled);
   const subject =
     'reminder_id' in source
       ? `Contract ${source.contract_ref}, renewal on ${source.renewal_date}, notice period ${source.notice_period} by the calendar of ${source.jurisdiction} (${source.time_zone}): the notice was due at ${instant(delivery.scheduled_at)}${deadline(delivery.deadline_at)}.`
       : `Event ${source.event_id} of type ${source.type}${source.contract_ref === null ? '' : ` for contract ${source.contract_ref}`}: due at ${instant(delivery.scheduled_at)}${deadline(delivery.deadline_at)}.`;
   return [
     subject,
-    ...attempts.map(attemptSentence),
+    ...attempts.map((a) => attemptSentence(a, receipts.get(a.attempt))),
     ...(attempts.length > 1
       ? [
           `Every attempt carried the same bytes (SHA-256 ${body.sha256}) and the same idempotency key, ${delivery.idempotency_key}.`,
@@ -65,11 +67,11 @@ const ENDINGS: Readonly<Record<string, string>> = {
   cancelled: 'Cancelled',
 };
 
-function attemptSentence(attempt: AttemptRow): string {
+function attemptSentence(attempt: AttemptRow, receipt: string | undefined): string {
   const when = instant(attempt.started_at ?? attempt.claimed_at);
   const answer =
     attempt.status !== null
-      ? `the receiver answered ${attempt.status}`
+      ? `the receiver answered ${attempt.status}${receipt === undefined ? '' : ` and gave the receipt ${receipt}`}`
       : attempt.outcome === null
         ? 'the call is under way'
         : `no answer (${attempt.error ?? 'the claim expired; whether it was processed is not known'})`;
@@ -78,7 +80,25 @@ function attemptSentence(attempt: AttemptRow): string {
   return `Attempt ${attempt.attempt} at ${when} to ${attempt.url}: ${answer}${attempt.late ? ', after its claim had expired' : ''}.`;
 }
 
-function receiptOf(bundle: Bundle, { delivery }: BundledDelivery): string[] {
+/** The receipts that the receiver gave in its answers, by attempt (the header `webhook-receipt`). */
+export function receiptsOf({ trail }: BundledDelivery): ReadonlyMap<unknown, string> {
+  const receipts = new Map<unknown, string>();
+  for (const entry of trail) {
+    const told = readDetail(entry) ?? {};
+    const receipt = findReceipt(told);
+    if (receipt !== undefined) receipts.set(told['attempt'], receipt);
+  }
+  return receipts;
+}
+
+/** The receipt in the detail of a trail entry; undefined: the receiver gave none. */
+export function findReceipt(told: Readonly<Record<string, unknown>>): string | undefined {
+  const headers = told['response_headers'] as Readonly<Record<string, unknown>> | null | undefined;
+  const receipt = headers?.['webhook-receipt'];
+  return typeof receipt === 'string' ? receipt : undefined;
+}
+
+function attachedReceipts(bundle: Bundle, { delivery }: BundledDelivery): string[] {
   return bundle.receipts
     .filter((r) => r.idempotency_key === delivery.idempotency_key)
     .map((r) =>

@@ -1,6 +1,7 @@
+import { html, htmlList, htmlPage, htmlTable, raw } from '../markup.ts';
 import type { Bundle, BundledDelivery } from './bundle.ts';
 import { readDetail, type TrailEntry } from './chain.ts';
-import { instant } from './explain.ts';
+import { findReceipt, instant, receiptsOf } from './explain.ts';
 import type { BundleReport } from './verify-bundle.ts';
 
 /** A bundle for people: one page that needs nothing else, has no script, and can be printed. */
@@ -10,21 +11,22 @@ export function evidencePage(
 ): string {
   const { proof, head, findings } = report;
   const says = new Map(proof.deliveries.map((d) => [d.delivery_id, d.says]));
-  return page(
-    title(bundle),
-    [
+  return htmlPage({
+    title: title(bundle),
+    style: STYLE,
+    body: [
       html`<h1>${title(bundle)}</h1>`,
       html`<p class="note">Exported ${instant(bundle.exported_at)} by ${bundle.exported_by} (${bundle.product}). Instants are UTC, by the clock of the database.</p>`,
       findings.length === 0
         ? html`<p class="good">Everything on this page fits together${bundle.seals.length === 0 ? '' : ' and with its seals'}${proof.vouched_for ? '' : '; but not all of it is sealed, and the file is not signed'}.</p>`
-        : raw`<div class="bad"><p>This evidence is NOT sound:</p><ul>${list(findings.map((f) => `${f.where}: ${f.what}`))}</ul></div>`,
+        : raw`<div class="bad"><p>This evidence is NOT sound:</p>${htmlList(findings.map((f) => `${f.where}: ${f.what}`))}</div>`,
       ...bundle.deliveries.map((d) => section(d, says.get(d.delivery.delivery_id) ?? [])),
       ...(bundle.operations.length === 0 ? [] : [operations(bundle)]),
-      raw`<h2>What this proves</h2><ul>${list(proof.proves)}</ul>`,
-      raw`<h2>What it cannot prove</h2><ul>${list(proof.cannot)}</ul>`,
+      raw`<h2>What this proves</h2>${htmlList(proof.proves)}`,
+      raw`<h2>What it cannot prove</h2>${htmlList(proof.cannot)}`,
       html`<h2>How to check it</h2><p>This page is a picture. The proof is the JSON file with the SHA-256 <code>${bundle.sha256}</code>: <code>duepost audit verify FILE --public-key KEY.pem</code> checks it without any connection.${head === undefined ? '' : ` The last seal it knows of is number ${head.number} of ${instant(head.sealed_at)}, ${head.sha256}.`}</p>`,
     ].join('\n'),
-  );
+  });
 }
 
 function title({ question }: Bundle): string {
@@ -37,23 +39,24 @@ function title({ question }: Bundle): string {
 
 function section(bundled: BundledDelivery, says: readonly string[]): string {
   const { delivery, body, attempts } = bundled;
+  const receipts = receiptsOf(bundled);
   return [
     html`<section><h2>${delivery.kind === 'reminder' ? 'Reminder' : 'Event'} ${delivery.delivery_id}: ${delivery.state.replaceAll('_', ' ')}</h2>`,
-    raw`<ul>${list(says)}</ul>`,
-    raw`<h3>Timeline</h3><table><tr><th>when</th><th>what</th><th>by</th></tr>${timeline(bundled).map(row).join('')}</table>`,
+    htmlList(says),
+    raw`<h3>Timeline</h3>${htmlTable(['when', 'what', 'by'], timeline(bundled))}`,
     attempts.length === 0
       ? ''
-      : raw`<h3>Attempts</h3><table><tr><th>no.</th><th>started</th><th>took</th><th>outcome</th><th>answer</th></tr>${attempts
-          .map((a) =>
-            row([
-              String(a.attempt),
-              instant(a.started_at ?? a.claimed_at),
-              a.duration_ms === null ? '' : `${a.duration_ms} ms`,
-              `${a.outcome ?? 'under way'}${a.late ? ', late' : ''}${a.shadow ? ', shadow' : ''}`,
-              [a.status, a.error, a.response_excerpt].filter((v) => v !== null).join(' · '),
-            ]),
-          )
-          .join('')}</table>`,
+      : raw`<h3>Attempts</h3>${htmlTable(
+          ['no.', 'started', 'took', 'outcome', 'answer', "receiver's receipt"],
+          attempts.map((a) => [
+            String(a.attempt),
+            instant(a.started_at ?? a.claimed_at),
+            a.duration_ms === null ? '' : `${a.duration_ms} ms`,
+            `${a.outcome ?? 'under way'}${a.late ? ', late' : ''}${a.shadow ? ', shadow' : ''}`,
+            [a.status, a.error, a.response_excerpt].filter((v) => v !== null).join(' · '),
+            receipts.get(a.attempt) ?? '',
+          ]),
+        )}`,
     html`<h3>What was sent</h3><p>SHA-256 <code>${body.sha256}</code>, idempotency key <code>${delivery.idempotency_key}</code></p>`,
     body.bytes === null
       ? html`<p class="note">Erased at ${instant(body.erased_at ?? '')}.</p>`
@@ -95,11 +98,13 @@ const WORDS: Readonly<Record<string, string>> = {
 function inWords(entry: TrailEntry): string {
   const told = readDetail(entry) ?? {};
   const decision = (told['decision'] ?? {}) as Readonly<Record<string, unknown>>;
+  const receipt = findReceipt(told);
   const parts = [
     `${entry.entry}. ${WORDS[entry.event] ?? entry.event}`,
     told['attempt'] === undefined ? undefined : `attempt ${show(told['attempt'])}`,
     told['status'] === undefined ? undefined : `answered ${show(told['status'])}`,
     told['error'],
+    receipt === undefined ? undefined : `receipt ${receipt}`,
     told['remote_address'] === undefined ? undefined : `at ${show(told['remote_address'])}`,
     told['certificate_sha256'] === undefined ? undefined : `certificate ${show(told['certificate_sha256'])}`,
     told['due_at'] === undefined ? undefined : `due at ${show(told['due_at'])}`,
@@ -117,68 +122,22 @@ function show(value: unknown): string {
 }
 
 function operations({ operations: all }: Bundle): string {
-  return raw`<h2>What people did meanwhile</h2><table><tr><th>when</th><th>what</th><th>by</th></tr>${all
-    .map(({ operation: o }) => row([instant(o.at), `${o.subject_id} ${o.event} ${o.detail}`, o.actor]))
-    .join('')}</table>`;
+  return raw`<h2>What people did meanwhile</h2>${htmlTable(
+    ['when', 'what', 'by'],
+    all.map(({ operation: o }) => [instant(o.at), `${o.subject_id} ${o.event} ${o.detail}`, o.actor]),
+  )}`;
 }
 
-function row(cells: readonly string[]): string {
-  return `<tr>${cells.map((cell) => html`<td>${cell}</td>`).join('')}</tr>`;
-}
-
-function list(lines: readonly string[]): string {
-  return lines.map((line) => html`<li>${line}</li>`).join('');
-}
-
-/** Markup in which every value is escaped. */
-function html(parts: TemplateStringsArray, ...values: readonly string[]): string {
-  return String.raw({ raw: parts }, ...values.map(escape));
-}
-
-/** Markup of which the values are markup already. */
-function raw(parts: TemplateStringsArray, ...values: readonly string[]): string {
-  return String.raw({ raw: parts }, ...values);
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Text from outside as text; what would be invisible, or change the direction of reading, is shown by its number. */
-function escape(text: string): string {
-  return text
-    .replace(/[&<>"']/g, (c) => ENTITIES[c] as string)
-    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) =>
-      c === '\n' || c === '\t' ? c : `\\u{${(c.codePointAt(0) as number).toString(16)}}`,
-    );
-}
-
-function page(heading: string, body: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-${html`<title>${heading}</title>`}
-<style>
+const STYLE = `
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
 h1 { font-size: 1.6rem } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid #bbb } h3 { font-size: 1rem }
+h1, h2, h3, td, li { overflow-wrap: anywhere }
 table { border-collapse: collapse; width: 100% } th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0; border-bottom: 1px solid #ddd }
-td:first-child { white-space: nowrap } code, pre { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere }
-td, li { overflow-wrap: anywhere }
+th, td:first-child { white-space: nowrap } code, pre { font: 13px/1.4 ui-monospace, monospace; overflow-wrap: anywhere }
 pre { white-space: pre-wrap; background: #f4f4f4; padding: .7rem }
 .note { color: #555 } .good { border-left: 4px solid #1a7f37; padding-left: .7rem } .bad { border-left: 4px solid #b00020; padding-left: .7rem }
-@media print { body { margin: 0; max-width: none; font-size: 11px } section, tr { break-inside: avoid-page } pre { background: none; border: 1px solid #bbb } }
-</style>
-</head>
-<body>
-${body}
-</body>
-</html>
-`;
+@media print {
+  body { margin: 0; max-width: none; padding: 0; font-size: 11px }
+  h2, h3 { break-after: avoid } tr, li { break-inside: avoid } pre { background: none; border: 1px solid #bbb }
 }
+@page { margin: 15mm }`;
