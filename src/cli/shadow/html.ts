@@ -14,16 +14,17 @@ th, td { text-align: left; padding: .25rem .6rem .25rem 0; border-bottom: 1px so
 th { font-weight: 600; border-bottom-color: #8a929b } tr { break-inside: avoid }
 svg { width: 100%; height: auto; font: 11px system-ui, sans-serif }
 svg .weekend { fill: #e8ebee } svg .holiday { fill: #f6d9a8 } svg .day { stroke: #d9dde2 }
-svg .date { fill: #5c656e } svg .ok { fill: #2a6fb0; fill-opacity: .75 } svg .bad { fill: #c22727; fill-opacity: .85 }
+svg .date { fill: #5c656e } svg .ok { fill: #2a6fb0; fill-opacity: .9 } svg .bad { fill: #c22727; fill-opacity: .85 }
 .key span { margin-right: 1.2rem } .key i { display: inline-block; width: .8em; height: .8em; margin-right: .4em; vertical-align: -1px }
+.key .ok { background: #2a6fb0 } .key .bad { background: #c22727 } .key .weekend { background: #e8ebee } .key .holiday { background: #f6d9a8 }
 @media print { body { margin: 0; max-width: none } h2 { break-after: avoid } * { print-color-adjust: exact; -webkit-print-color-adjust: exact } }
 @page { size: A4 landscape; margin: 12mm }`;
 
 const KEY = [
-  ['#2a6fb0', 'matched'],
-  ['#c22727', 'differs'],
-  ['#e8ebee', 'weekend'],
-  ['#f6d9a8', 'holiday'],
+  ['ok', 'matched'],
+  ['bad', 'differs'],
+  ['weekend', 'weekend'],
+  ['holiday', 'holiday'],
 ] as const;
 
 /** How many rows that match the page lists; the CSV has all of them. */
@@ -46,7 +47,7 @@ export function formatHtml(report: ShadowReport): string {
 ${htmlList(report.reasons)}
 ${htmlTable(Object.keys(summarize(report.rows)).map(spoken), [Object.values(summarize(report.rows)).map(String)])}
 <h2>Timeline</h2>
-<p class="key">${KEY.map(([color, name]) => `<span><i style="background:${color}"></i>${name}</span>`).join('')}</p>
+<p class="key">${KEY.map(([kind, name]) => `<span><i class="${kind}"></i>${name}</span>`).join('')}</p>
 ${drawTimeline(report)}
 <h2>Coverage: ${report.coverage.dates.length} whole days</h2>
 ${htmlTable(
