@@ -375,11 +375,16 @@ create table endpoint (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   deleted_at timestamp with time zone,
+  tls_ca text,
+  tls_certificate text,
+  tls_key bytea,
   constraint endpoint_deleted_is_disabled CHECK (((deleted_at IS NULL) OR (status = 'disabled'::text))),
   constraint endpoint_max_in_flight CHECK (((max_in_flight >= 1) AND (max_in_flight <= 10000))),
   constraint endpoint_mode CHECK ((mode = ANY (ARRAY['live'::text, 'shadow'::text]))),
   constraint endpoint_pkey PRIMARY KEY (endpoint_id),
-  constraint endpoint_status CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text])))
+  constraint endpoint_status CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text, 'disabled'::text]))),
+  constraint endpoint_tls_key CHECK (((tls_certificate IS NULL) = (tls_key IS NULL))),
+  constraint endpoint_tls_shown CHECK (((tls IS NULL) = ((tls_ca IS NULL) AND (tls_certificate IS NULL))))
 ) with (fillfactor=70);
 CREATE UNIQUE INDEX endpoint_name ON endpoint USING btree (name) WHERE (deleted_at IS NULL);
 

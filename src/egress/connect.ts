@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { type LookupAddress, lookup as lookupName } from 'node:dns';
 import { connect as connectTcp, isIP, type LookupFunction, Socket } from 'node:net';
 import { connect as connectTls, createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
@@ -179,11 +180,17 @@ function createContexts(): (tls: CallTls | undefined) => SecureContext | CallErr
   };
 }
 
-function readContext(tls: CallTls): SecureContext | CallError {
+/**
+ * Reads what an endpoint has of its own, as OpenSSL wants it; an error says that it cannot be used. That is a fault of
+ * this side: it was read before it was stored.
+ */
+export function readContext(tls: CallTls): SecureContext | CallError {
   try {
+    // Node passes over an authority that it cannot read: every server would then seem to be at fault.
+    if (tls.ca !== undefined) new X509Certificate(tls.ca);
     return createSecureContext({ minVersion: MIN_TLS, ...tls });
   } catch (error) {
     const code = codeOf(error) ?? 'ERR_INVALID_PEM';
-    return new CallError(`tls_failure:${code}`, "the endpoint's own certificates or key cannot be used");
+    return new CallError('local_failure', `the endpoint's own certificates or key cannot be used (${code})`);
   }
 }

@@ -15,7 +15,21 @@ const Whole = Type.Integer();
 const State = oneOf([...STATES]);
 const Anything = Type.Record(Text, Type.Any());
 
-/** Schemas that have a name in the document. */
+// Schemas that have a name in the document.
+
+const Certificate = named('Certificate', {
+  subject: Text,
+  sha256: Type.String({ description: 'Of its DER form, lower-case hex.' }),
+  expires_at: Instant,
+});
+
+const EndpointTls = named('EndpointTls', {
+  ca: Type.Array(refTo(Certificate)),
+  certificate: Type.Union([refTo(Certificate), Type.Null()], {
+    description: 'The client certificate, without the chain it may come with.',
+  }),
+});
+
 export const Endpoint = named('Endpoint', {
   endpoint_id: Text,
   name: Text,
@@ -27,6 +41,7 @@ export const Endpoint = named('Endpoint', {
   policy: Type.Union([Anything, Type.Null()], { description: 'null: the default of what is sent.' }),
   max_in_flight: orNull(Whole),
   headers: Type.Record(Text, Text, { description: 'Names only: values are not shown.' }),
+  tls: Type.Union([refTo(EndpointTls), Type.Null()], { description: 'Certificates of its own; null: none.' }),
   consecutive_failures: Whole,
   created_at: Instant,
   updated_at: Instant,
@@ -222,6 +237,8 @@ export const Problem = named('Problem', {
 });
 
 export const SCHEMAS = [
+  Certificate,
+  EndpointTls,
   Endpoint,
   EndpointWithSecret,
   Reminder,

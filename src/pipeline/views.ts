@@ -63,6 +63,7 @@ export function endpointView(
     policy,
     max_in_flight: endpoint.maxInFlight ?? null,
     headers: Object.fromEntries(Object.keys(endpoint.headers).map((name) => [name, NOT_SHOWN])),
+    tls: endpoint.tls ?? null,
     consecutive_failures: endpoint.consecutiveFailures,
     created_at: endpoint.createdAt.toISOString(),
     updated_at: endpoint.updatedAt.toISOString(),

@@ -1,10 +1,11 @@
 import type pg from 'pg';
+import type { TlsFacts } from '../domain/endpoint-tls.ts';
 import type { Queryable } from './pool.ts';
 
 export type EndpointStatus = 'active' | 'paused' | 'disabled';
 export type EndpointMode = 'live' | 'shadow';
 
-/** An endpoint as it is stored; secrets live apart. */
+/** An endpoint as it is stored; its secrets, certificates and key are read apart. */
 export interface Endpoint {
   readonly endpointId: string;
   readonly name: string;
@@ -17,13 +18,16 @@ export interface Endpoint {
   readonly policy: unknown;
   readonly maxInFlight: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** What is shown of its own certificates; undefined: it has none. */
+  readonly tls: TlsFacts | undefined;
   readonly revision: number;
   readonly consecutiveFailures: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
 
-interface Row extends pg.QueryResultRow {
+/** A row of `ENDPOINT_COLUMNS`. */
+export interface EndpointRow extends pg.QueryResultRow {
   readonly endpoint_id: string;
   readonly name: string;
   readonly url: string;
@@ -34,13 +38,18 @@ interface Row extends pg.QueryResultRow {
   readonly policy: unknown;
   readonly max_in_flight: number | null;
   readonly headers: Record<string, string>;
+  readonly tls: TlsFacts | null;
   readonly revision: number;
   readonly consecutive_failures: number;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
 
-function toEndpoint(row: Row): Endpoint {
+/** Of `endpoint e`. */
+export const ENDPOINT_COLUMNS = `e.endpoint_id, e.name, e.url, e.status, e.status_reason, e.mode, e.event_types,
+             e.policy, e.max_in_flight, e.headers, e.tls, e.revision, e.consecutive_failures, e.created_at, e.updated_at`;
+
+export function toEndpoint(row: EndpointRow): Endpoint {
   return {
     endpointId: row.endpoint_id,
     name: row.name,
@@ -52,6 +61,7 @@ function toEndpoint(row: Row): Endpoint {
     policy: row.policy ?? undefined,
     maxInFlight: row.max_in_flight ?? undefined,
     headers: row.headers,
+    tls: row.tls ?? undefined,
     revision: row.revision,
     consecutiveFailures: row.consecutive_failures,
     createdAt: row.created_at,
@@ -64,12 +74,10 @@ export async function findEndpoints(
   db: Queryable,
   references: readonly string[],
 ): Promise<{ now: Date; byReference: Map<string, Endpoint> }> {
-  const result = await db.query<Row & { reference: string | null; now: Date }>({
+  const result = await db.query<EndpointRow & { reference: string | null; now: Date }>({
     name: 'find_endpoints',
     text: `
-      select now() as now, r.reference, e.endpoint_id, e.name, e.url, e.status, e.status_reason, e.mode,
-             e.event_types, e.policy, e.max_in_flight, e.headers, e.revision, e.consecutive_failures, e.created_at,
-             e.updated_at
+      select now() as now, r.reference, ${ENDPOINT_COLUMNS}
         from (select now()) as clock
         left join unnest($1::text[]) as r (reference) on true
         left join endpoint e
@@ -94,11 +102,10 @@ export async function listEndpointsForTypes(
   db: Queryable,
   patterns: readonly string[],
 ): Promise<{ now: Date; endpoints: Endpoint[] }> {
-  const result = await db.query<Row & { now: Date }>({
+  const result = await db.query<EndpointRow & { now: Date }>({
     name: 'list_endpoints_for_types',
     text: `
-      select now() as now, e.endpoint_id, e.name, e.url, e.status, e.status_reason, e.mode, e.event_types, e.policy,
-             e.max_in_flight, e.headers, e.revision, e.consecutive_failures, e.created_at, e.updated_at
+      select now() as now, ${ENDPOINT_COLUMNS}
         from (select now()) as clock
         left join endpoint e
           on e.event_types && $1::text[]
@@ -117,12 +124,11 @@ export async function listEndpoints(
   db: Queryable,
   page: { readonly after: string; readonly limit: number },
 ): Promise<Endpoint[]> {
-  const result = await db.query<Row>({
+  const result = await db.query<EndpointRow>({
     name: 'list_endpoints',
     text: `
-      select endpoint_id, name, url, status, status_reason, mode, event_types, policy, max_in_flight, headers,
-             revision, consecutive_failures, created_at, updated_at
-        from endpoint
+      select ${ENDPOINT_COLUMNS}
+        from endpoint e
        where deleted_at is null
          and endpoint_id > $1
        order by endpoint_id
@@ -145,14 +151,13 @@ export interface NewEndpoint {
 
 /** Inserts an endpoint; undefined: its name is taken. */
 export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Promise<Endpoint | undefined> {
-  const result = await db.query<Row>({
+  const result = await db.query<EndpointRow>({
     name: 'insert_endpoint',
     text: `
-      insert into endpoint (endpoint_id, name, url, mode, event_types, policy, max_in_flight, headers)
+      insert into endpoint as e (endpoint_id, name, url, mode, event_types, policy, max_in_flight, headers)
       values ($1, $2, $3, $4, $5, $6, $7, $8)
       on conflict (name) where deleted_at is null do nothing
-      returning endpoint_id, name, url, status, status_reason, mode, event_types, policy, max_in_flight, headers,
-                revision, consecutive_failures, created_at, updated_at`,
+      returning ${ENDPOINT_COLUMNS}`,
     values: [
       endpoint.endpointId,
       endpoint.name,
@@ -169,12 +174,11 @@ export async function insertEndpoint(db: Queryable, endpoint: NewEndpoint): Prom
 
 /** Locks an endpoint until the transaction ends, so that changes to it are made one after the other. */
 export async function findEndpointForUpdate(db: Queryable, reference: string): Promise<Endpoint | undefined> {
-  const result = await db.query<Row>({
+  const result = await db.query<EndpointRow>({
     name: 'find_endpoint_for_update',
     text: `
-      select endpoint_id, name, url, status, status_reason, mode, event_types, policy, max_in_flight, headers,
-             revision, consecutive_failures, created_at, updated_at
-        from endpoint
+      select ${ENDPOINT_COLUMNS}
+        from endpoint e
        where (endpoint_id = $1 or name = $1)
          and deleted_at is null
          for no key update`,
@@ -195,10 +199,10 @@ export async function updateEndpoint(
   endpointId: string,
   to: EndpointState,
 ): Promise<Endpoint> {
-  const result = await db.query<Row>({
+  const result = await db.query<EndpointRow>({
     name: 'update_endpoint',
     text: `
-      update endpoint
+      update endpoint e
          set name = $2,
              url = $3,
              mode = $4,
@@ -212,8 +216,7 @@ export async function updateEndpoint(
              revision = revision + 1,
              updated_at = now()
        where endpoint_id = $1
-      returning endpoint_id, name, url, status, status_reason, mode, event_types, policy, max_in_flight, headers,
-                revision, consecutive_failures, created_at, updated_at`,
+      returning ${ENDPOINT_COLUMNS}`,
     values: [
       endpointId,
       to.name,
@@ -227,7 +230,7 @@ export async function updateEndpoint(
       to.statusReason ?? null,
     ],
   });
-  return toEndpoint(result.rows[0] as Row);
+  return toEndpoint(result.rows[0] as EndpointRow);
 }
 
 /** Marks an endpoint as deleted; its row stays, because evidence refers to it. */
@@ -244,37 +247,4 @@ export async function markEndpointDeleted(db: Queryable, endpointId: string): Pr
        where endpoint_id = $1`,
     values: [endpointId],
   });
-}
-
-/** What a worker needs to make a call, at one revision of the endpoint. */
-export interface EndpointForCall extends Endpoint {
-  readonly secrets: readonly { readonly ciphertext: Buffer; readonly expiresAt: Date | undefined }[];
-}
-
-/** Endpoints with their secrets, newest first, deleted ones included. */
-export async function listEndpointsForCall(
-  db: Queryable,
-  endpointIds: readonly string[],
-): Promise<EndpointForCall[]> {
-  const result = await db.query<Row & { ciphertexts: Buffer[]; expiries: (Date | null)[] }>({
-    name: 'list_endpoints_for_call',
-    text: `
-      select e.endpoint_id, e.name, e.url, e.status, e.status_reason, e.mode, e.event_types, e.policy,
-             e.max_in_flight, e.headers, e.revision, e.consecutive_failures, e.created_at, e.updated_at,
-             array_agg(s.ciphertext order by s.secret_number desc) as ciphertexts,
-             array_agg(s.expires_at order by s.secret_number desc) as expiries
-        from endpoint e
-        join endpoint_secret s on s.endpoint_id = e.endpoint_id
-       where e.endpoint_id = any($1)
-         and (s.expires_at is null or s.expires_at > now())
-       group by e.endpoint_id`,
-    values: [endpointIds],
-  });
-  return result.rows.map((row) => ({
-    ...toEndpoint(row),
-    secrets: row.ciphertexts.map((ciphertext, i) => ({
-      ciphertext,
-      expiresAt: row.expiries[i] ?? undefined,
-    })),
-  }));
 }

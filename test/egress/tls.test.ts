@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type Egress, openEgress } from '../../src/egress/open.ts';
-import type { Answer, Call } from '../../src/egress/send.ts';
+import type { Answer, Call, CallTls } from '../../src/egress/send.ts';
 import { issueCertificate } from './certificates.ts';
 import { closed, closePeers, openRawPeer, openTlsPeer, respond, response } from './peers.ts';
 
@@ -169,15 +169,16 @@ describe.each(['node-fetch', 'undici'] as const)('TLS through %s', (client) => {
     },
   );
 
-  it('names certificates and keys that cannot be used', async () => {
+  it.each<[string, CallTls]>([
+    ['a certificate', { cert: 'no certificate SECRET', key: server.key }],
+    ['a key of another certificate', { cert: server.cert, key: stranger.key }],
+    ['an authority', { ca: 'no certificate SECRET' }],
+  ])('takes %s that cannot be used for a fault of this side', async (_name, tls) => {
     const peer = await openTlsPeer(server, respond(OK));
-    const send = open();
-    const broken = await send(peer.url, { tls: { cert: 'no certificate SECRET', key: server.key } });
-    expect(broken).toMatchObject({ sent: false });
-    expect(broken.error).toMatch(/^tls_failure:ERR_/);
-    expect(JSON.stringify(broken)).not.toContain('SECRET');
-    const mismatched = await send(peer.url, { tls: { cert: server.cert, key: stranger.key } });
-    expect(mismatched.error).toMatch(/^tls_failure:ERR_/);
+    const answer = await open()(peer.url, { tls });
+    expect(answer).toMatchObject({ sent: false, error: 'local_failure' });
+    expect(answer.detail).toMatch(/own certificates or key cannot be used \(ERR_\w+\)/);
+    expect(JSON.stringify(answer)).not.toContain('SECRET');
     expect(peer.connections.length).toBe(0);
   });
 

@@ -1,6 +1,8 @@
 import { createSecretBox } from '../../pipeline/secrets.ts';
 import type { Config } from '../../runtime/config.ts';
-import { listEndpoints, listEndpointsForCall } from '../../store/endpoints.ts';
+import { listExpiringTls } from '../../store/endpoint-tls.ts';
+import { listEndpoints } from '../../store/endpoints.ts';
+import { listEndpointsForCall } from '../../store/endpoints-for-call.ts';
 import { findMigrationStatus } from '../../store/migrate.ts';
 import type { Pool } from '../../store/pool.ts';
 import {
@@ -18,6 +20,7 @@ const OLDEST_VERSION = 150_000;
 const MOST_OFFSET_MS = 2_000;
 const SAMPLES = 5;
 const SECRETS_TRIED = 200;
+const CERTIFICATE_DAYS = 30;
 const MEND_RIGHTS =
   "run select grant_to_application('<this user>') as the owner of the tables, or connect as that owner";
 const DEPENDENT = ['database version', 'migrations', 'clock', 'database rights', 'connections', 'master key'];
@@ -45,7 +48,7 @@ export async function checkDatabase(pool: Pool, config: Config): Promise<Finding
     ...(await checkRights(pool)),
     checkConnections(facts, config),
     ...(migrated.status === 'ok'
-      ? [await checkPartitions(pool), await checkMasterKey(pool, config)]
+      ? [await checkPartitions(pool), await checkMasterKey(pool, config), await checkClientCertificates(pool)]
       : [skipped('master key', 'the migrations come first')]),
   ];
 }
@@ -136,15 +139,29 @@ async function checkMasterKey(pool: Pool, config: Config): Promise<Finding> {
     pool,
     endpoints.map((e) => e.endpointId),
   );
-  const closed = withSecrets.filter(({ endpointId, secrets }) =>
-    secrets.some(({ ciphertext }) => !opens(() => box.open(endpointId, ciphertext))),
+  const closed = withSecrets.filter(({ endpointId, secrets, storedTls: { key } }) =>
+    [...secrets.map((s) => s.ciphertext), ...(key === undefined ? [] : [key])].some(
+      (ciphertext) => !opens(() => box.open(endpointId, ciphertext)),
+    ),
   );
   if (closed.length === 0) return ok(check, `opens the secrets of ${withSecrets.length} endpoints`);
   const names = closed.map((e) => e.name).slice(0, 5);
   return wrong(
     check,
     `does not open secrets of ${closed.length} of ${withSecrets.length} endpoints (${names.join(', ')}${closed.length > names.length ? ', …' : ''})`,
-    'set DUEPOST_MASTER_KEY_PREVIOUS to the key they were made under, or rotate their secrets',
+    'set DUEPOST_MASTER_KEY_PREVIOUS to the key they were made under, or rotate their secrets and give their client keys again',
+  );
+}
+
+async function checkClientCertificates(pool: Pool): Promise<Finding> {
+  const check = 'client certificates';
+  const expiring = await listExpiringTls(pool, CERTIFICATE_DAYS);
+  if (expiring.length === 0) return ok(check, `none expires within ${CERTIFICATE_DAYS} days`);
+  const named = expiring.slice(0, 5).map((e) => `${e.name} on ${e.expiresAt.toISOString().slice(0, 10)}`);
+  return warning(
+    check,
+    `${expiring.length} expire within ${CERTIFICATE_DAYS} days (${named.join(', ')}${expiring.length > named.length ? ', …' : ''})`,
+    'have them renewed, then duepost endpoint patch <endpoint> --client-certificate FILE --client-key FILE',
   );
 }
 

@@ -128,6 +128,33 @@ const Mode = oneOf(['live', 'shadow'], {
   description: '`shadow`: everything but the call to the customer.',
 });
 
+/** Either may be null, and is then taken away. */
+export interface TlsBody {
+  readonly ca?: string | null;
+  readonly certificate?: string | null;
+  readonly key?: string | null;
+}
+
+const MAX_PEM_LENGTH = 65_536;
+
+function pem(description: string) {
+  return { type: ['string', 'null'], minLength: 1, maxLength: MAX_PEM_LENGTH, description };
+}
+
+// Types rather than a union: of a union a validator says only that no branch matched.
+const Tls = Type.Unsafe<TlsBody | null>({
+  type: ['object', 'null'],
+  additionalProperties: false,
+  properties: {
+    ca: pem(
+      'The authorities its server may be certified by, as PEM; they take the place of the public ones.',
+    ),
+    certificate: pem('The client certificate, its chain behind it, as PEM; with `key`.'),
+    key: { ...pem('The key of `certificate`, as PEM without a passphrase; never shown.'), writeOnly: true },
+  },
+  description: 'Certificates of its own; null: none.',
+});
+
 const EndpointMembers = {
   name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,99}$', description: 'Unique; lower case.' }),
   url: Type.String({ minLength: 1, maxLength: 2048 }),
@@ -138,6 +165,7 @@ const EndpointMembers = {
   max_attempts: Type.Integer({ minimum: 1, maximum: 100 }),
   max_in_flight: Type.Union([Type.Integer({ minimum: 1, maximum: 10_000 }), Type.Null()]),
   headers: Type.Record(Type.String(), Type.String()),
+  tls: Tls,
 };
 
 export const EndpointBody = Type.Object(
@@ -150,6 +178,7 @@ export const EndpointBody = Type.Object(
     max_attempts: Type.Optional(EndpointMembers.max_attempts),
     max_in_flight: Type.Optional(EndpointMembers.max_in_flight),
     headers: Type.Optional(EndpointMembers.headers),
+    tls: Type.Optional(EndpointMembers.tls),
     secret: Type.Optional(Type.String({ description: '`whsec_…`; made if left out.' })),
   },
   { additionalProperties: false },

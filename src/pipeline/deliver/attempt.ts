@@ -73,6 +73,7 @@ export async function attemptDelivery(
     body: claim.body,
     timeoutMs: budgetMs,
     signal: options.signal,
+    ...(target.tls === undefined ? {} : { tls: target.tls }),
   });
   killPoint('call.started');
   const answer = await call;

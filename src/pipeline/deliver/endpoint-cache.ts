@@ -1,10 +1,11 @@
 import { type Policy, parsePolicy } from '../../domain/policy.ts';
+import type { CallTls } from '../../egress/send.ts';
 import { type Batcher, createBatcher } from '../../runtime/batch.ts';
-import { type EndpointForCall, listEndpointsForCall } from '../../store/endpoints.ts';
+import { type EndpointForCall, listEndpointsForCall } from '../../store/endpoints-for-call.ts';
 import type { Queryable } from '../../store/pool.ts';
 import type { SecretBox } from '../secrets.ts';
 
-/** What a call needs to know of its endpoint, secrets opened. */
+/** What a call needs to know of its endpoint, secrets and key opened. */
 export interface CallTarget {
   readonly revision: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -12,6 +13,8 @@ export interface CallTarget {
   /** Undefined: the default of what is sent. */
   readonly policy: Policy | undefined;
   readonly secrets: readonly { readonly key: Buffer; readonly expiresAt: Date | undefined }[];
+  /** Undefined: the endpoint has no certificates of its own. */
+  readonly tls: CallTls | undefined;
 }
 
 /** Endpoints as of a revision, or newer: a worker reads them again only when they have changed. */
@@ -48,6 +51,7 @@ export function createEndpointCache(db: Queryable, box: SecretBox): EndpointCach
         key: box.open(endpointId, s.ciphertext),
         expiresAt: s.expiresAt,
       })),
+      tls: openTls(endpoint, box),
     };
     if (known.size >= MAX_REMEMBERED) known.clear();
     known.set(endpointId, target);
@@ -60,5 +64,15 @@ export function createEndpointCache(db: Queryable, box: SecretBox): EndpointCach
       return remembered !== undefined && remembered.revision >= revision ? remembered : refresh(endpointId);
     },
     refresh,
+  };
+}
+
+function openTls({ endpointId, storedTls }: EndpointForCall, box: SecretBox): CallTls | undefined {
+  const { ca, certificate, key } = storedTls;
+  if (ca === undefined && certificate === undefined) return undefined;
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(certificate === undefined ? {} : { cert: certificate }),
+    ...(key === undefined ? {} : { key: box.open(endpointId, key).toString() }),
   };
 }

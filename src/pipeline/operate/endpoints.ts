@@ -23,6 +23,7 @@ import { newId } from '../accept/acceptance.ts';
 import type { Announcer } from '../announce.ts';
 import type { SecretBox } from '../secrets.ts';
 import { policyOf } from './endpoint-policy.ts';
+import { changeTls } from './endpoint-tls.ts';
 import type { Operator } from './operator.ts';
 
 export interface EndpointOperatorOptions {
@@ -142,13 +143,14 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
         });
         if (inserted === undefined) throw nameTaken(body.name);
         await insertSecret(db, { endpointId, ciphertext: box.seal(endpointId, secret), overlapMs: 0 });
+        const created = await changeTls(db, inserted, { body: body.tls ?? undefined, box });
         await insertOperation(db, {
           subjectId: endpointId,
           event: 'endpoint.created',
           actor: by.actor,
-          detail: { ...describe(inserted) },
+          detail: { ...describe(created) },
         });
-        return inserted;
+        return created;
       });
       return { endpoint, secret: formatSecret(secret) };
     },
@@ -157,7 +159,8 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
       try {
         return await change(reference, by, async (endpoint, db) => {
           if (patch.url !== undefined) parseTarget(patch.url, targetRules);
-          const to = await updateEndpoint(db, endpoint.endpointId, patched(endpoint, patch));
+          const updated = await updateEndpoint(db, endpoint.endpointId, patched(endpoint, patch));
+          const to = await changeTls(db, updated, { body: patch.tls, box });
           return { to, event: 'endpoint.changed', detail: { from: describe(endpoint), to: describe(to) } };
         });
       } catch (error) {
@@ -273,5 +276,6 @@ function describe(endpoint: Endpoint): Record<string, unknown> {
     policy: endpoint.policy ?? null,
     max_in_flight: endpoint.maxInFlight ?? null,
     header_names: Object.keys(endpoint.headers),
+    tls: endpoint.tls ?? null,
   };
 }
