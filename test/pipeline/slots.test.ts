@@ -3,65 +3,110 @@ import { awayMs } from '../../src/pipeline/deliver/crowd.ts';
 import { createSlots, type Slots } from '../../src/pipeline/deliver/slots.ts';
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['performance'] });
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
 });
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
+const ask = { limit: 32, failing: false, again: false };
+
 /** Lets calls of an endpoint end, one every `everyMs`, while others take their places. */
-function answer(slots: Slots, endpointId: string, everyMs: number): void {
-  for (let calls = 0; calls < 20; calls += 1) {
-    vi.advanceTimersByTime(everyMs);
+async function answer(slots: Slots, endpointId: string, everyMs: number, calls = 20): Promise<void> {
+  for (let call = 0; call < calls; call += 1) {
+    await vi.advanceTimersByTimeAsync(everyMs);
     slots.take(endpointId);
     slots.free(endpointId);
   }
+  await vi.advanceTimersByTimeAsync(0);
 }
 
-function countTurns(slots: Slots, endpointId: string, asking: number, limit = 32): number {
-  return Array.from({ length: asking }, () => slots.whenFree(endpointId, limit)).filter(Boolean).length;
+/** How those that ask fare: `away` counts those that were told to ask later. */
+function crowd(slots: Slots, endpointId: string, asking: number, how: Partial<typeof ask> = {}) {
+  const seen = { turns: 0, away: 0 };
+  for (let n = 0; n < asking; n += 1) {
+    void slots.whenFree(endpointId, { ...ask, ...how }).then((isFree) => {
+      seen[isFree ? 'turns' : 'away'] += 1;
+    });
+  }
+  return seen;
 }
 
-test('whoever has its turn within a second waits here, however many there are', () => {
+test('whoever has its turn within a second waits here, however many there are', async () => {
   const slots = createSlots(10);
   slots.take('quick');
-  void slots.whenFree('quick', 32);
-  answer(slots, 'quick', 1);
-  expect(countTurns(slots, 'quick', 400)).toBe(400);
+  void slots.whenFree('quick', ask);
+  await answer(slots, 'quick', 1);
+  const seen = crowd(slots, 'quick', 400);
+  await answer(slots, 'quick', 1, 400);
+  expect(seen).toEqual({ turns: 400, away: 0 });
 });
 
-test('of a slow endpoint as many wait as it takes at once', () => {
+test('of a slow endpoint as many wait as it takes at once', async () => {
   const slots = createSlots(100);
   slots.take('slow');
-  void slots.whenFree('slow', 32);
-  answer(slots, 'slow', 2_000);
-  expect(countTurns(slots, 'slow', 400)).toBe(32);
+  void slots.whenFree('slow', ask);
+  await answer(slots, 'slow', 2_000);
+  const seen = crowd(slots, 'slow', 400);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(seen).toEqual({ turns: 0, away: 368 });
 });
 
-test('endpoints that never answered share the room', () => {
+test('of a failing endpoint one waits, however quickly it fails', async () => {
+  const slots = createSlots(100);
+  slots.take('fails');
+  void slots.whenFree('fails', ask);
+  await answer(slots, 'fails', 1);
+  const seen = crowd(slots, 'fails', 400, { failing: true });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(seen).toEqual({ turns: 0, away: 399 });
+});
+
+test('an endpoint that never answered is given a moment; then those that never did share the room', async () => {
   const slots = createSlots(50);
   for (const endpointId of ['a', 'b', 'c']) slots.take(endpointId);
-  expect(['a', 'b', 'c'].map((endpointId) => countTurns(slots, endpointId, 100))).toEqual([32, 18, 0]);
+  const seen = ['a', 'b', 'c'].map((endpointId) => crowd(slots, endpointId, 100));
+  await vi.advanceTimersByTimeAsync(200);
+  expect(seen.map(({ away }) => away)).toEqual([0, 0, 0]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(seen.reduce((sum, { away }) => sum + away, 0)).toBeGreaterThanOrEqual(250);
 });
 
-test('an endpoint that stops answering is quick no longer', () => {
-  const slots = createSlots(10);
+test('an endpoint that answers in that moment keeps its crowd', async () => {
+  const slots = createSlots(50);
+  slots.take('new');
+  const seen = crowd(slots, 'new', 300);
+  await answer(slots, 'new', 2, 300);
+  expect(seen).toEqual({ turns: 300, away: 0 });
+});
+
+test('an endpoint that stops answering is quick no longer, and its crowd leaves', async () => {
+  const slots = createSlots(100);
   slots.take('stuck');
-  void slots.whenFree('stuck', 32);
-  answer(slots, 'stuck', 1);
-  vi.advanceTimersByTime(2_000);
-  expect(countTurns(slots, 'stuck', 400)).toBe(10);
+  void slots.whenFree('stuck', ask);
+  await answer(slots, 'stuck', 1);
+  const seen = crowd(slots, 'stuck', 400);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(seen).toEqual({ turns: 0, away: 368 });
 });
 
-test('a place that becomes free goes to who asked first', async () => {
+test('a place that becomes free goes to who asked first, and whoever lost it asks first again', async () => {
   const slots = createSlots(10);
   slots.take('ep');
   const order: string[] = [];
-  const waiting = ['first', 'second'].map((name) => slots.whenFree('ep', 32)?.then(() => order.push(name)));
-  slots.free('ep');
-  await waiting[0];
-  expect(order).toEqual(['first']);
+  const wait = (name: string, again: boolean): void =>
+    void slots.whenFree('ep', { ...ask, again }).then(() => order.push(name));
+  wait('first', false);
+  wait('second', false);
+  wait('lost', true);
+  await vi.advanceTimersByTimeAsync(0);
+  for (let n = 0; n < 3; n += 1) {
+    slots.take('ep');
+    slots.free('ep');
+  }
+  await vi.advanceTimersByTimeAsync(0);
+  expect(order).toEqual(['lost', 'first', 'second']);
 });
 
 test('a crowded wake-up goes away for about as long as those before it take, and never past its deadline', () => {

@@ -59,8 +59,6 @@ const CLAIM_LANES = 1;
 const MAX_BATCH = 250;
 /** What is due sooner waits here; the ladder's shortest tier is a second. */
 const LOCAL_WAIT_MS = 1_000;
-/** So many wait at the slowest endpoint, in order, before one is sent away. */
-const FEW = 8;
 /** How long a delivery rests that met a fault of ours. */
 const FAULT_DELAY_MS = 30_000;
 
@@ -128,6 +126,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     wakeUp: WakeUp,
     { traceParent, redelivered }: Traced & { readonly redelivered: boolean },
   ): Promise<void> {
+    let again = false;
     for (let current = wakeUp; ; ) {
       if (stopping.aborted) throw new Error('the worker stops');
       const { verdict, askedAtMs } = await claims.add(current);
@@ -143,16 +142,14 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
           await pause(verdict.remainingMs + 1, stopping);
           break;
         case 'crowded': {
-          const most = verdict.failing ? 1 : Math.max(verdict.limit, FEW);
-          const turn = slots.whenFree(verdict.endpointId, most);
-          if (turn === undefined) {
+          if (!(await slots.whenFree(verdict.endpointId, { ...verdict, again }))) {
             const backlogMs = slots.backlogMs(verdict.endpointId);
             return sendOn(
               { ...current, traceParent },
               awayMs(verdict, { timeoutMs: options.timeoutMs, backlogMs }),
             );
           }
-          await turn;
+          again = true;
           break;
         }
         case 'lapsed':

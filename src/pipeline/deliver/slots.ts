@@ -6,30 +6,48 @@ export interface Slots {
   take(endpointId: string): void;
   free(endpointId: string): void;
   /**
-   * Resolves when a place is free for one more, in the order of asking; undefined: better ask again later.
+   * Resolves with true when a place is free for one more, in the order of asking; with false when it is better to go
+   * away and ask later.
    *
    * Whoever has its turn within a second by the endpoint's own pace waits here: no way round is shorter. Of a slow
-   * endpoint as many wait as it takes at once, while there is room; everybody else's wake-ups need the rest.
+   * endpoint as many wait as it takes at once, while there is room; everybody else's wake-ups need the rest. Of one
+   * that fails a single one waits. Any other is taken for quick until a quarter of a second has shown otherwise.
    */
-  whenFree(endpointId: string, limit: number): Promise<void> | undefined;
+  whenFree(endpointId: string, ask: Ask): Promise<boolean>;
   /** Milliseconds until those that wait have had their turn, by the endpoint's pace; undefined: none is known yet. */
   backlogMs(endpointId: string): number | undefined;
   /** Resolves everything that waits. */
   wakeAll(): void;
 }
 
+interface Ask {
+  /** How many calls the endpoint takes at once. */
+  readonly limit: number;
+  readonly failing: boolean;
+  /** Whether it had its turn already, and somebody else was quicker: it does not go to the end again. */
+  readonly again: boolean;
+}
+
 /** What an endpoint's calls in flight leave to know. */
 interface Crowd {
-  readonly waiting: (() => void)[];
+  readonly waiting: ((isFree: boolean) => void)[];
+  readonly sinceMs: number;
   freedAtMs: number | undefined;
   /** Between two calls that end, smoothed; undefined before the second. */
   paceMs: number | undefined;
+  failing: boolean;
+  /** How many may wait even if the endpoint is slow. */
+  most: number;
+  watch: NodeJS.Timeout | undefined;
 }
 
-/** Places were kept for a row that somebody else is changing. */
+/** For whom nothing is free twice, though nothing is in flight: places were kept for a row that somebody else changes. */
 const ASK_AGAIN_MS = 50;
 const SHORT_WAIT_MS = 1_000;
 const SMOOTHING = 0.2;
+const PATIENCE_MS = 250;
+/** So many wait at the slowest endpoint, in order, before one is sent away. */
+const FEW = 8;
 
 /** @param room  how many may wait in all at endpoints that are slow */
 export function createSlots(room: number): Slots {
@@ -37,11 +55,11 @@ export function createSlots(room: number): Slots {
   const crowds = new Map<string, Crowd>();
   let waitingInAll = 0;
 
-  function wakeNext(crowd: Crowd): void {
-    const next = crowd.waiting.shift();
-    if (next === undefined) return;
+  function wake(crowd: Crowd, which: 'first' | 'last', isFree: boolean): void {
+    const one = which === 'first' ? crowd.waiting.shift() : crowd.waiting.pop();
+    if (one === undefined) return;
     waitingInAll -= 1;
-    next();
+    one(isFree);
   }
 
   function notePace(crowd: Crowd): void {
@@ -54,12 +72,47 @@ export function createSlots(room: number): Slots {
     crowd.freedAtMs = nowMs;
   }
 
-  function backlogMs(endpointId: string): number | undefined {
-    const crowd = crowds.get(endpointId);
-    if (crowd?.paceMs === undefined || crowd.freedAtMs === undefined) return undefined;
+  function backlogOf(crowd: Crowd): number | undefined {
+    if (crowd.paceMs === undefined || crowd.freedAtMs === undefined) return undefined;
     // An endpoint that has just stopped answering was quick until now.
     const paceMs = Math.max(crowd.paceMs, performance.now() - crowd.freedAtMs);
     return paceMs * (crowd.waiting.length + 1);
+  }
+
+  const isCrammed = (crowd: Crowd): boolean => crowd.waiting.length > crowd.most || waitingInAll > room;
+
+  function isQuick(crowd: Crowd): boolean {
+    if (crowd.failing) return false;
+    const backlogMs = backlogOf(crowd);
+    return backlogMs === undefined
+      ? performance.now() - crowd.sinceMs < PATIENCE_MS
+      : backlogMs < SHORT_WAIT_MS;
+  }
+
+  /** While more wait than a slow endpoint may have: they leave when it turns out to be one. */
+  function watchOver(crowd: Crowd): void {
+    crowd.watch ??= setTimeout(() => {
+      crowd.watch = undefined;
+      if (!isCrammed(crowd)) return;
+      if (isQuick(crowd)) return watchOver(crowd);
+      while (crowd.waiting.length > 0 && isCrammed(crowd)) wake(crowd, 'last', false);
+    }, PATIENCE_MS).unref();
+  }
+
+  function crowdOf(endpointId: string): Crowd {
+    const known = crowds.get(endpointId);
+    if (known !== undefined) return known;
+    const crowd: Crowd = {
+      waiting: [],
+      sinceMs: performance.now(),
+      freedAtMs: undefined,
+      paceMs: undefined,
+      failing: false,
+      most: 0,
+      watch: undefined,
+    };
+    crowds.set(endpointId, crowd);
+    return crowd;
   }
 
   return {
@@ -74,23 +127,35 @@ export function createSlots(room: number): Slots {
       const crowd = crowds.get(endpointId);
       if (crowd === undefined) return;
       notePace(crowd);
-      wakeNext(crowd);
+      wake(crowd, 'first', true);
       if (left === 0 && crowd.waiting.length === 0) crowds.delete(endpointId);
     },
-    whenFree(endpointId, limit) {
-      // With nothing in flight nobody would call; such a wake-up asks again, but never without a pause.
-      if (!inFlight.has(endpointId)) return pause(ASK_AGAIN_MS);
-      const crowd = crowds.get(endpointId) ?? { waiting: [], freedAtMs: undefined, paceMs: undefined };
-      crowds.set(endpointId, crowd);
-      const isQuick = (backlogMs(endpointId) ?? Number.POSITIVE_INFINITY) < SHORT_WAIT_MS;
-      if (!isQuick && (crowd.waiting.length >= limit || waitingInAll >= room)) return undefined;
+    async whenFree(endpointId, { limit, failing, again }) {
+      // With nothing in flight nobody would call: the last one may have ended while it was asked for this place.
+      if (!inFlight.has(endpointId)) {
+        if (again) await pause(ASK_AGAIN_MS);
+        return true;
+      }
+      const crowd = crowdOf(endpointId);
+      crowd.failing = failing;
+      crowd.most = failing ? 1 : Math.max(limit, FEW);
+      if (crowd.waiting.length >= crowd.most || waitingInAll >= room) {
+        if (!isQuick(crowd)) return false;
+        watchOver(crowd);
+      }
       waitingInAll += 1;
-      return new Promise((resolve) => crowd.waiting.push(resolve));
+      return new Promise((resolve) => {
+        if (again) crowd.waiting.unshift(resolve);
+        else crowd.waiting.push(resolve);
+      });
     },
-    backlogMs,
+    backlogMs(endpointId) {
+      const crowd = crowds.get(endpointId);
+      return crowd && backlogOf(crowd);
+    },
     wakeAll() {
       for (const crowd of crowds.values()) {
-        while (crowd.waiting.length > 0) wakeNext(crowd);
+        while (crowd.waiting.length > 0) wake(crowd, 'first', true);
       }
     },
   };
