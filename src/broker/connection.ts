@@ -1,6 +1,7 @@
 import { type ChannelModel, type ConfirmChannel, connect } from 'amqplib';
 import { backoffMs, pause } from '../runtime/backoff.ts';
 import type { Log } from '../runtime/log.ts';
+import { Outage, reasonOf } from '../runtime/outage.ts';
 import { parseBrokerUrl } from './broker-url.ts';
 
 /** Where the broker is and how patient to be with it. */
@@ -85,8 +86,8 @@ export async function keepLine(options: LineOptions): Promise<Line> {
       } catch (error) {
         if (stopping.signal.aborted) break;
         onFirst(error);
-        if (isDown) log.debug('broker.still_unreachable', { connection: purpose, reason: String(error) });
-        else log.fault('broker.lost', error, { connection: purpose });
+        if (isDown) log.debug('broker.still_unreachable', { connection: purpose, reason: reasonOf(error) });
+        else log.warn('broker.lost', { connection: purpose, reason: reasonOf(error) });
         isDown = true;
         failures = performance.now() - startedAt > GOOD_AFTER_MS ? 1 : failures + 1;
         await pause(backoffMs(failures, LONGEST_BACKOFF_MS), stopping.signal);
@@ -117,7 +118,7 @@ export async function keepLine(options: LineOptions): Promise<Line> {
 }
 
 /** The broker answered, and does not want this user or has no such virtual host: trying again will not help. */
-export class BrokerRefusal extends Error {}
+export class BrokerRefusal extends Outage {}
 
 /** Opens a connection whose errors are heard; the caller closes it. */
 export async function openConnection(config: BrokerConfig, purpose: string): Promise<ChannelModel> {

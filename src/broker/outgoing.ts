@@ -1,3 +1,5 @@
+import { Outage } from '../runtime/outage.ts';
+
 /** A message to be sent. */
 export interface Outgoing {
   readonly exchange: string;
@@ -38,7 +40,7 @@ export class SetAsideFullError extends Error {
 }
 
 /** The broker did not take a message; after `timed_out` and `lost` nobody knows. */
-export class PublishError extends Error {
+export class PublishError extends Outage {
   readonly failure: PublishFailure;
 
   constructor(failure: PublishFailure, message: string) {

@@ -4,9 +4,10 @@ import { namesOf } from '../broker/topology.ts';
 import { type Announcer, createAnnouncer } from '../pipeline/announce.ts';
 import { createDeliveryOperator, type DeliveryOperator } from '../pipeline/operate/deliveries.ts';
 import type { Log } from '../runtime/log.ts';
+import { reasonOf } from '../runtime/outage.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { openPool, type Pool } from '../store/pool.ts';
-import { complain, reasonOf } from './complain.ts';
+import { complain } from './complain.ts';
 import type { Context } from './context.ts';
 
 /** Opens the database; throws when it is not at the version of this program. */

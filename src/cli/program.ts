@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { Refusal } from '../domain/refusal.ts';
 import { version } from '../runtime/build-info.ts';
 import { ConfigError } from '../runtime/config.ts';
+import { isOutage, reasonOf } from '../runtime/outage.ts';
 import { addAuditEvidence } from './audit/evidence.ts';
 import { addAuditKeys } from './audit/keys.ts';
 import { addAuditReconcile } from './audit/reconcile.ts';
@@ -12,7 +13,7 @@ import { addCalendarCheck } from './calendar/check.ts';
 import { addCalendar } from './calendar/explain.ts';
 import { CheckFailed } from './check-failed.ts';
 import { addCommands } from './commands.ts';
-import { complain, reasonOf } from './complain.ts';
+import { complain } from './complain.ts';
 import { addConfig } from './config.ts';
 import { addDeadLetters } from './dead-letters.ts';
 import { addDeliveries } from './deliveries.ts';
@@ -128,9 +129,5 @@ function report(error: unknown): number {
 }
 
 function isAboutServers(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (typeof code !== 'string') return false;
-  // Of the system's own faults only those of connections: files, ports and keys are not what doctor looks at.
-  const ofConnections = /^(ECONN[A-Z]+|ENOTFOUND|EAI_[A-Z]+|E(TIMEDOUT|PIPE|HOSTUNREACH|NETUNREACH))$/;
-  return ofConnections.test(code) || /^(08...|28...|3D000|42501|57P0.)$/.test(code);
+  return isOutage(error) || (error as { code?: unknown }).code === '42501';
 }

@@ -5,7 +5,7 @@ import { openTelemetry } from '../runtime/telemetry.ts';
 import { startHttp } from './api.ts';
 import { startIngress } from './ingress.ts';
 import type { Shared } from './parts.ts';
-import { createReadiness } from './readiness.ts';
+import { createReadiness, watchReadiness } from './readiness.ts';
 import { startReconciler } from './reconciler.ts';
 import { startWorker } from './worker.ts';
 
@@ -40,6 +40,7 @@ export async function startRoles(roles: readonly Role[], config: Config, log: Lo
     });
     stops.push(http.stop);
     httpUrl = http.url;
+    scope.own(watchReadiness(shared.readiness, log), (w) => w.stop());
   });
   return Object.assign(stop, { httpUrl });
 }

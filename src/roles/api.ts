@@ -60,7 +60,8 @@ async function openApi(
 ): Promise<{ readonly parts: Api; readonly endLongOnes: () => void }> {
   const parts = await openParts(scope, config, log);
   await requireMigrated(parts.pool);
-  addPartsProbes(readiness, parts);
+  const names = namesOf(config.broker.prefix);
+  addPartsProbes(readiness, parts, names);
   measureParts(meters, parts);
   const { timeoutMs } = config.egress;
   const { maxPayloadBytes } = config.limits;
@@ -78,7 +79,7 @@ async function openApi(
       endpoints: openEndpointOperator(parts, config),
       deliveries: createDeliveryOperator({
         ...parts,
-        deliveriesQueue: namesOf(config.broker.prefix).deliveries,
+        deliveriesQueue: names.deliveries,
         timeoutMs,
       }),
       calendars,

@@ -22,9 +22,9 @@ export function startIngress(config: Config, log: Log, { meters, traces, readine
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
-    addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
+    addPartsProbes(readiness, parts, names);
     const { timeoutMs } = config.egress;
     const common = { db: parts.pool, announcer: parts.announcer, timeoutMs, traces };
     const events = scope.own(createEventAcceptor(common), (a) => a.close());

@@ -1,6 +1,10 @@
+import type { Publisher } from '../broker/publisher.ts';
+import type { Names } from '../broker/topology.ts';
 import { compareTzVersions } from '../domain/calendar/zone.ts';
 import type { ReadinessReport } from '../http/routes/operation.ts';
 import type { Config } from '../runtime/config.ts';
+import type { Log } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { isAlive } from '../store/pool.ts';
 import type { Parts } from './parts.ts';
@@ -19,6 +23,7 @@ const NOT_IN_ORDER = 'not in order';
 const PROBE_LIMIT_MS = 2_000;
 /** Whoever asks more often gets the last answer: asking needs no key and must cost nothing. */
 const FRESH_MS = 1_000;
+const WATCH_EVERY_MS = 5_000;
 
 export function createReadiness(config: Pick<Config, 'tz'>): Readiness {
   const probes: { readonly name: string; readonly probe: Probe }[] = [];
@@ -50,14 +55,52 @@ export function createReadiness(config: Pick<Config, 'tz'>): Readiness {
   return readiness;
 }
 
-/** What every role stands on: the database, its migrations, the way to the broker. */
-export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts): void {
+/** Logs once when the process is not ready, or for other reasons than before, and once when it is again. */
+export function watchReadiness(readiness: Readiness, log: Log): Loop {
+  let told = '[]';
+  return startLoop({
+    pauseMs: WATCH_EVERY_MS,
+    onEpisode: (episode) => {
+      if (episode.kind === 'begins') log.fault('readiness_failed', episode.error);
+    },
+    pass: async () => {
+      const { ready, checks } = await readiness.check();
+      const missing = Object.entries(checks).filter(([, reason]) => reason !== 'ok');
+      const text = JSON.stringify(missing);
+      if (text === told) return;
+      told = text;
+      if (ready) log.info('ready');
+      else log.warn('not_ready', Object.fromEntries(missing));
+    },
+  });
+}
+
+/** What every role stands on: the database, its migrations, the way to the broker and what must be there. */
+export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts, names: Names): void {
   readiness.add('database', async () => ((await isAlive(pool)) ? undefined : NOT_IN_ORDER));
   readiness.add('migrations', async () => {
     await requireMigrated(pool);
     return undefined;
   });
   readiness.add('broker', () => (publisher.isReady() ? undefined : 'not connected'));
+  // A broker that lost its disk comes back empty. Roles may lack the right to declare, and queues that were deleted on
+  // purpose are not theirs to bring back: a person does.
+  readiness.add('topology', async () => {
+    for (const queue of [names.deliveries, names.commandsQueue]) {
+      if (await isMissing(publisher, queue))
+        return `the queue ${queue} is missing: run duepost topology apply`;
+    }
+    return undefined;
+  });
+}
+
+/** A broker that does not answer is another check's. */
+async function isMissing(publisher: Publisher, queue: string): Promise<boolean> {
+  if (!publisher.isReady()) return false;
+  return publisher.countReady(queue).then(
+    (count) => count === undefined,
+    () => false,
+  );
 }
 
 async function askOne(probe: Probe): Promise<string | undefined> {

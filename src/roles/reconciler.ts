@@ -7,6 +7,7 @@ import { createObserver } from '../pipeline/reconcile/observe.ts';
 import { createReconciler } from '../pipeline/reconcile/reconcile.ts';
 import { pause } from '../runtime/backoff.ts';
 import type { Config } from '../runtime/config.ts';
+import type { Episode } from '../runtime/episode.ts';
 import type { Log } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
@@ -29,9 +30,9 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
     const withLocks = { ...config, database: { ...database, poolSize: database.poolSize + LOCKS } };
     const parts = await openParts(scope, withLocks, log);
     await requireMigrated(parts.pool);
-    addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
+    addPartsProbes(readiness, parts, names);
     const abort = new AbortController();
     const common = { ...parts, log, deliveriesQueue: names.deliveries, signal: abort.signal };
     const reconciler = createReconciler({
@@ -42,8 +43,11 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
 
     const loop = (name: string, pauseMs: number, pass: () => Promise<void | { again: boolean }>): void => {
       const measured = measureLoop(meters, name, pass);
-      const onError = (error: unknown): void => log.fault(`${name}_failed`, error);
-      scope.own(startLoop({ pass: measured, pauseMs, onError }), (l) => l.stop());
+      const onEpisode = (episode: Episode): void =>
+        episode.kind === 'begins'
+          ? log.fault(`${name}_failed`, episode.error)
+          : log.info(`${name}_resumed`, { failures: episode.failures });
+      scope.own(startLoop({ pass: measured, pauseMs, onEpisode }), (l) => l.stop());
     };
     const counts = {
       fed: meters.counter('duepost_fed_total'),

@@ -27,9 +27,9 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
   return inScope(async (scope) => {
     const parts = await openParts(scope, config, log);
     await requireMigrated(parts.pool);
-    addPartsProbes(readiness, parts);
     measureParts(meters, parts);
     const names = namesOf(config.broker.prefix);
+    addPartsProbes(readiness, parts, names);
     const holder = holderName('worker');
     const stopping = new AbortController();
     const abort = new AbortController();

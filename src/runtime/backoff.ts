@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Episode } from './episode.ts';
 
 const FIRST_MS = 100;
 const LONGEST_MS = 5_000;
-
-/** Whether an outage begins or has ended; each is told once. */
-export type Episode =
-  | { readonly kind: 'begins'; readonly error: unknown }
-  | { readonly kind: 'ends'; readonly failures: number };
 
 /** How often, and until when, something is tried again. */
 export interface RetryOptions {

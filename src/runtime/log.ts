@@ -1,6 +1,7 @@
 import winston from 'winston';
 import type { Config } from './config.ts';
 import { humanLine, jsonLine } from './log-line.ts';
+import { isOutage, reasonOf } from './outage.ts';
 
 export { scrub } from './scrub.ts';
 
@@ -13,7 +14,10 @@ export interface Log {
   warn(event: string, fields?: Fields): void;
   info(event: string, fields?: Fields): void;
   debug(event: string, fields?: Fields): void;
-  /** An error as it came, with its code, stack and causes, under the field `error`. */
+  /**
+   * An error as it came, with its code, stack and causes, under the field `error`. An outage is a warning with nothing
+   * but its `reason`.
+   */
   fault(event: string, error: unknown, fields?: Fields): void;
   /** The same log with fields that every line carries. */
   child(fields: Fields): Log;
@@ -58,7 +62,10 @@ export function openLog(config: Config['log'], stream: NodeJS.WritableStream = p
       warn: at('warn'),
       info: at('info'),
       debug: at('debug'),
-      fault: (event, error, fields) => write('error', event, { ...base, ...fields, error }),
+      fault: (event, error, fields) =>
+        isOutage(error)
+          ? write('warn', event, { ...base, ...fields, reason: reasonOf(error) })
+          : write('error', event, { ...base, ...fields, error }),
       child: (fields) => withFields({ ...base, ...fields }),
       flush: () => flush(stream),
     };

@@ -1,17 +1,18 @@
 import { backoffMs, pause } from './backoff.ts';
+import { createEpisodes, type Episode } from './episode.ts';
 import type { Stop } from './scope.ts';
 
 const LONGEST_BACKOFF_MS = 30_000;
+/** The part of a pause by which it is shortened or lengthened at random. */
+const JITTER = 0.1;
 
 /** What a loop does and how it rests. */
 export interface LoopOptions {
   /** One pass; `again: true` asks for the next at once. The signal is aborted when the loop is to stop. */
   readonly pass: (signal: AbortSignal) => Promise<void | { readonly again: boolean }>;
   readonly pauseMs: number;
-  /** Told every error of a pass; the loop goes on. */
-  readonly onError: (error: unknown) => void;
-  /** The part of the pause, 0 to 1, by which it is shortened or lengthened at random; 0.1 if undefined. */
-  readonly jitter?: number;
+  /** Told when passes begin to fail, or fail for another cause, and when one succeeds again; the loop goes on. */
+  readonly onEpisode: (episode: Episode) => void;
 }
 
 /** A loop that runs. */
@@ -25,7 +26,8 @@ export interface Loop {
 /**
  * Runs passes one after the other until stopped, the first at once; they never overlap.
  *
- * After a failed pass it waits exponentially longer, with jitter, up to 30 s (and at least the pause).
+ * Pauses vary by a tenth, so that processes do not move in step. After a failed pass it waits exponentially longer, with
+ * jitter, up to 30 s, and no less than a shorter pause.
  */
 export function startLoop(options: LoopOptions): Loop {
   const stopping = new AbortController();
@@ -33,18 +35,20 @@ export function startLoop(options: LoopOptions): Loop {
   let woken = false;
 
   async function run(): Promise<void> {
+    const episodes = createEpisodes(options.onEpisode);
     let failures = 0;
     while (!stopping.signal.aborted) {
       woken = false;
       try {
         const result = await options.pass(stopping.signal);
         failures = 0;
+        episodes.succeeded();
         await rest(result?.again === true);
       } catch (error) {
         failures += 1;
         if (stopping.signal.aborted) return;
-        options.onError(error);
-        await pause(Math.max(options.pauseMs, backoffMs(failures, LONGEST_BACKOFF_MS)), stopping.signal);
+        episodes.failed(error);
+        await pause(pauseAfterFailureMs(options.pauseMs, failures), stopping.signal);
       }
     }
   }
@@ -52,8 +56,7 @@ export function startLoop(options: LoopOptions): Loop {
   async function rest(again: boolean): Promise<void> {
     if (stopping.signal.aborted) return;
     resting = new AbortController();
-    const jitter = (options.jitter ?? 0.1) * (2 * Math.random() - 1);
-    await pause(again || woken ? 0 : options.pauseMs * (1 + jitter), resting.signal);
+    await pause(again || woken ? 0 : varied(options.pauseMs, Math.random), resting.signal);
   }
 
   const running = run();
@@ -68,4 +71,20 @@ export function startLoop(options: LoopOptions): Loop {
       resting.abort();
     },
   };
+}
+
+/**
+ * Milliseconds until the next pass after so many failures in a row: the pause, or longer, but about 30 s at most.
+ */
+export function pauseAfterFailureMs(
+  pauseMs: number,
+  failures: number,
+  random: () => number = Math.random,
+): number {
+  const leastMs = varied(Math.min(pauseMs, LONGEST_BACKOFF_MS), random);
+  return Math.max(leastMs, backoffMs(failures, LONGEST_BACKOFF_MS, random));
+}
+
+function varied(ms: number, random: () => number): number {
+  return ms * (1 + JITTER * (2 * random() - 1));
 }

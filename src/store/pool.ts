@@ -1,6 +1,8 @@
 import pg from 'pg';
 import type { Config } from '../runtime/config.ts';
+import { createEpisodes } from '../runtime/episode.ts';
 import type { Log } from '../runtime/log.ts';
+import { isConnectionCode } from '../runtime/outage.ts';
 
 /** What a statement runs on: the pool, or one client within a transaction. */
 export interface Queryable {
@@ -15,7 +17,7 @@ const CLIENT_GRACE_MS = 2_000;
 /**
  * Opens a pool of connections; the first one is made by the first statement.
  *
- * A connection that dies idle is logged and replaced; one that is silent (half-open) fails its statement after the
+ * A connection that dies idle is logged, once until there is a new one, and replaced; one that is silent (half-open) fails its statement after the
  * statement timeout plus two seconds and is destroyed.
  */
 export function openPool(config: Config['database'], log: Log): Pool {
@@ -29,7 +31,13 @@ export function openPool(config: Config['database'], log: Log): Pool {
     options: settings(config.statementTimeoutMs),
   });
   // Without a listener, the death of an idle connection ends the process.
-  pool.on('error', (error) => log.fault('database_connection_lost', error));
+  const losses = createEpisodes((episode) =>
+    episode.kind === 'begins'
+      ? log.fault('database_connection_lost', episode.error)
+      : log.info('database_connected_again', { lost: episode.failures }),
+  );
+  pool.on('error', losses.failed);
+  pool.on('connect', losses.succeeded);
   return pool;
 }
 
@@ -102,20 +110,13 @@ const TRANSIENT_CODES = new Set([
   '53300', // too many connections
   '53100', // disk full
   '53200', // out of memory
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
 ]);
 
 /** Whether the same statement may succeed later: the database's state is at fault, not the statement. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string') return TRANSIENT_CODES.has(code) || code.startsWith('08');
+  if (typeof code === 'string')
+    return TRANSIENT_CODES.has(code) || isConnectionCode(code) || code.startsWith('08');
   return /timeout|terminated|Connection ended|Client has encountered|not queryable/i.test(error.message);
 }

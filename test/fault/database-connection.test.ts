@@ -146,7 +146,7 @@ test('an outcome that is written twice at the same time, by a connection that wa
   ]);
 });
 
-test('connections that die idle are replaced, and told of once each', async () => {
+test('connections that die idle are replaced, and told of once together', async () => {
   const stop = await product.start(['worker'], config);
   const first = await publishTo(product, destination);
   await reaches(product, first.deliveryId, 'delivered');
@@ -155,7 +155,7 @@ test('connections that die idle are replaced, and told of once each', async () =
   const second = await publishTo(product, destination);
   await reaches(product, second.deliveryId, 'delivered');
   await stop();
-  expect(countLines(product)['database_connection_lost']).toBeLessThanOrEqual(config.database.poolSize);
+  expect(countLines(product)).toMatchObject({ database_connection_lost: 1, database_connected_again: 1 });
   await expectNoViolations();
 });
 
@@ -178,7 +178,10 @@ test('a database that is away throughout is asked patiently, and the outcome tha
   proxy.onClientData((chunk) => {
     if (chunk.includes('settle_attempts')) asked += 1;
   });
-  const gone = proxy.cutWhen('settle_attempts', { deliver: false }).then(() => proxy.refuse(true));
+  const gone = proxy.cutWhen('settle_attempts', { deliver: false }).then(() => {
+    proxy.refuse(true);
+    proxy.cut();
+  });
   const { deliveryId } = await publishTo(product, destination);
   await gone;
   // Longer than the lease: the claim expires meanwhile, and nobody is there to notice.
@@ -196,6 +199,26 @@ test('a database that is away throughout is asked patiently, and the outcome tha
   expect(countLines(product)['settle_waits_for_database']).toBe(1);
   expect(asked).toBeLessThanOrEqual(2);
   await expectNoViolations();
+});
+
+test('a database that is away is told once by each loop, as an outage, and once when it is back', async () => {
+  const before = product.recorded.lines.length;
+  const stop = await product.start(['api', 'ingress', 'worker', 'reconciler'], {
+    ...config,
+    reconciler: { ...config.reconciler, intervalMs: 50 },
+  });
+  const since = () => product.recorded.lines.slice(before);
+  const count = (event: string) => since().filter((line) => line.event === event).length;
+  const loops = ['reconcile', 'at_risk', 'observe', 'notify'];
+  proxy.refuse(true);
+  proxy.cut();
+  await until('every loop to fail', () => loops.every((loop) => count(`${loop}_failed`) > 0));
+  await until('the process to be unready', () => count('not_ready') > 0);
+  proxy.refuse(false);
+  await until('every loop to go on', () => loops.every((loop) => count(`${loop}_resumed`) > 0));
+  await stop();
+  for (const loop of loops) expect([count(`${loop}_failed`), count(`${loop}_resumed`)]).toEqual([1, 1]);
+  expect(since().filter(({ level }) => level === 'error')).toEqual([]);
 });
 
 test('a connection that dies between two statements of a transaction fails it, and nothing else', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
+import { applyTopology } from '../../src/broker/topology-apply.ts';
 import { targetOf, throughPort } from '../support/broker.ts';
 import { databaseTarget, databaseThroughPort } from '../support/database.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
@@ -36,6 +37,7 @@ test('a process without the api role serves health, readiness and metrics, and n
     database: 'ok',
     migrations: 'ok',
     broker: 'ok',
+    topology: 'ok',
     worker: 'ok',
     ingress: 'ok',
   });
@@ -104,6 +106,7 @@ test('a queue that is gone makes its consumer unready', async () => {
   });
   expect(answer.checks['ingress']).toContain('takes nothing from');
   await stop();
+  await applyTopology(product.config.broker, product.recorded.log);
 });
 
 test('time zone data that is too old, and migrations that are missing, make a process unready', async () => {

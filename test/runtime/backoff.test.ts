@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs, type Episode, retryWithBackoff } from '../../src/runtime/backoff.ts';
+import { backoffMs, retryWithBackoff } from '../../src/runtime/backoff.ts';
+import type { Episode } from '../../src/runtime/episode.ts';
 
 const soon = () => 0;
 

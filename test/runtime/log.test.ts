@@ -1,6 +1,7 @@
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
+import { PublishError } from '../../src/broker/outgoing.ts';
 import { openLog, scrub } from '../../src/runtime/log.ts';
 
 type Format = 'json' | 'human';
@@ -139,6 +140,35 @@ describe('errors in the log', () => {
         },
       },
     });
+  });
+
+  it('are a warning with its reason in a line, and no stack, when a server is away', () => {
+    const outages = [
+      Object.assign(
+        new AggregateError([new Error('connect ECONNREFUSED ::1:1'), new Error('and 127.0.0.1:1')]),
+        {
+          code: 'ECONNREFUSED',
+        },
+      ),
+      Object.assign(new Error('the database system is starting up'), { code: '57P03' }),
+      new Error('Connection terminated unexpectedly'),
+      new Error('timeout exceeded when trying to connect'),
+      new PublishError('not_connected', 'the broker is not connected'),
+      new Error('Channel closed by server: 404 (NOT-FOUND) with message "NOT_FOUND - no queue"'),
+      new Error('Heartbeat timeout'),
+    ];
+    const lines = jsonOf((log) => {
+      for (const error of outages) log.fault('feed_failed', error, { n: 1 });
+    });
+    expect(lines).toEqual(
+      outages.map((error) => ({
+        at: expect.anything(),
+        level: 'warn',
+        event: 'feed_failed',
+        n: 1,
+        reason: error.message || 'connect ECONNREFUSED ::1:1; and 127.0.0.1:1',
+      })),
+    );
   });
 
   it('are told even when they are no errors', () => {

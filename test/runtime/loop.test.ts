@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
-import { startLoop } from '../../src/runtime/loop.ts';
+import type { Episode } from '../../src/runtime/episode.ts';
+import { pauseAfterFailureMs, startLoop } from '../../src/runtime/loop.ts';
 
 const LONG_MS = 3_600_000;
 
@@ -41,7 +42,7 @@ describe('a loop', () => {
     const pass = async () => {
       started += 1;
     };
-    const loop = startLoop({ pass, pauseMs: 1, onError: unexpected });
+    const loop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
     expect(started).toBe(1);
     await vi.waitFor(() => expect(started).toBeGreaterThan(3), 10_000);
     await loop.stop();
@@ -49,7 +50,7 @@ describe('a loop', () => {
 
   it('never runs two passes at once, even when woken', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: 1, onError: unexpected });
+    const loop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
     loop.wake();
     await turn();
     expect(started()).toBe(1);
@@ -60,7 +61,7 @@ describe('a loop', () => {
 
   it('runs again without a pause when the pass asks for it or somebody wakes it', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: LONG_MS, onError: unexpected });
+    const loop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: unexpected });
     (await next()).end({ again: true });
     const second = await next();
     loop.wake(); // during a pass: what it tells of may have come too late for that pass
@@ -78,7 +79,7 @@ describe('a loop', () => {
 
   it('waits for the running pass when stopped, tells it so, and starts no other', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: 1, onError: unexpected });
+    const loop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
     const { end, signal } = await next();
     expect(signal.aborted).toBe(false);
     let isStopped = false;
@@ -95,7 +96,7 @@ describe('a loop', () => {
   it('stops in the middle of a long pause or a long backoff', async () => {
     for (const finish of ['end', 'fail'] as const) {
       const { pass, next, started } = createPass();
-      const loop = startLoop({ pass, pauseMs: LONG_MS, onError: () => undefined });
+      const loop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: () => undefined });
       (await next())[finish](new Error('x') as never);
       await turn();
       await loop.stop();
@@ -103,26 +104,56 @@ describe('a loop', () => {
     }
   });
 
-  it('tells errors, also those thrown at once, and goes on', async () => {
-    const told: unknown[] = [];
+  it('tells failures once for each cause, also those thrown at once, and once when they are over', async () => {
+    const cutOff = () => Object.assign(new Error(`cut off ${passes}`), { code: 'ECONNRESET' });
+    const refused = () => Object.assign(new Error(`refused ${passes}`), { code: 'ECONNREFUSED' });
+    const errors = [
+      () => new Error('a bug'),
+      () => new Error('a bug'),
+      cutOff,
+      refused,
+      refused,
+      () => new Error('a bug'),
+    ];
+    const told: Episode[] = [];
     let passes = 0;
     const loop = startLoop({
       pass: () => {
+        const error = errors[passes]?.();
         passes += 1;
-        if (passes === 1) throw new Error('at once');
-        return passes === 2 ? Promise.reject(new Error('later')) : Promise.resolve();
+        if (error === undefined) return Promise.resolve();
+        if (passes === 1) throw error;
+        return Promise.reject(error);
       },
       pauseMs: 1,
-      onError: (error) => told.push(error),
+      onEpisode: (episode) => told.push(episode),
     });
-    await vi.waitFor(() => expect(passes).toBeGreaterThan(2), 10_000);
+    await vi.waitFor(() => expect(passes).toBeGreaterThan(8), 10_000);
     await loop.stop();
-    expect(told).toEqual([new Error('at once'), new Error('later')]);
+    expect(told).toEqual([
+      { kind: 'begins', error: new Error('a bug') },
+      { kind: 'begins', error: expect.objectContaining({ message: 'cut off 2' }) },
+      { kind: 'begins', error: new Error('a bug') },
+      { kind: 'ends', failures: 6 },
+    ]);
+  });
+
+  it('waits longer from failure to failure, half a minute at most, and not for a whole long pause', () => {
+    const longest = (pauseMs: number) => [1, 7, 100].map((n) => pauseAfterFailureMs(pauseMs, n, () => 1));
+    const least = (pauseMs: number) => [1, 7, 100].map((n) => pauseAfterFailureMs(pauseMs, n, () => 0));
+    expect([longest(5_000), least(5_000)]).toEqual([
+      [5_500, 6_400, 30_000],
+      [4_500, 4_500, 4_500],
+    ]);
+    expect([longest(LONG_MS), least(LONG_MS)]).toEqual([
+      [33_000, 33_000, 33_000],
+      [27_000, 27_000, 27_000],
+    ]);
   });
 
   it('is not woken out of a backoff', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: LONG_MS, onError: () => undefined });
+    const loop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: () => undefined });
     (await next()).fail(new Error('x'));
     await turn();
     loop.wake();

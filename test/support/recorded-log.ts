@@ -1,4 +1,5 @@
 import type { Fields, Log } from '../../src/runtime/log.ts';
+import { isOutage } from '../../src/runtime/outage.ts';
 
 export interface LogLine {
   readonly level: 'error' | 'warn' | 'info' | 'debug';
@@ -25,7 +26,8 @@ export function recordLog(): RecordedLog {
       warn: at('warn'),
       info: at('info'),
       debug: at('debug'),
-      fault: (event, error, fields = {}) => at('error')(event, { ...fields, error }),
+      fault: (event, error, fields = {}) =>
+        at(isOutage(error) ? 'warn' : 'error')(event, { ...fields, error }),
       child: (fields) => withFields({ ...base, ...fields }),
       flush: () => Promise.resolve(),
     };

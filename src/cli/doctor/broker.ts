@@ -2,7 +2,7 @@ import { BrokerRefusal } from '../../broker/connection.ts';
 import { type BrokerFacts, inspectBroker } from '../../broker/inspect.ts';
 import { checkTopology } from '../../broker/topology-check.ts';
 import type { Config } from '../../runtime/config.ts';
-import { reasonOf } from '../complain.ts';
+import { reasonOf } from '../../runtime/outage.ts';
 import { type Finding, ok, skipped, wrong } from './finding.ts';
 
 /** At-least-once dead-lettering of quorum queues. */

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { type Config, ConfigError } from '../../runtime/config.ts';
 import { openLog } from '../../runtime/log.ts';
+import { reasonOf } from '../../runtime/outage.ts';
 import { openPool } from '../../store/pool.ts';
 import { CheckFailed } from '../check-failed.ts';
-import { reasonOf } from '../complain.ts';
 import {
   type CommonOptions,
   exitOnCrash,

@@ -1,5 +1,6 @@
 import { createSecretBox } from '../../pipeline/secrets.ts';
 import type { Config } from '../../runtime/config.ts';
+import { reasonOf } from '../../runtime/outage.ts';
 import { listExpiringTls } from '../../store/endpoint-tls.ts';
 import { listEndpoints } from '../../store/endpoints.ts';
 import { listEndpointsForCall } from '../../store/endpoints-for-call.ts';
@@ -12,7 +13,6 @@ import {
   listMissingPrivileges,
   type ServerFacts,
 } from '../../store/watch/diagnosis.ts';
-import { reasonOf } from '../complain.ts';
 import { type Finding, ok, skipped, warning, wrong } from './finding.ts';
 
 const OLDEST_VERSION = 150_000;

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { openCalendars } from '../../roles/parts.ts';
 import type { Config } from '../../runtime/config.ts';
 import { DEVELOPMENT_MASTER_KEY } from '../../runtime/config-checks.ts';
-import { reasonOf } from '../complain.ts';
+import { reasonOf } from '../../runtime/outage.ts';
 import { type Finding, ok, warning, wrong } from './finding.ts';
 
 /** One loop each for feeding, reconciling, notices and seals may hold a connection while it asks for another. */
