@@ -57,8 +57,8 @@ const MEMBERS = {
   schedule: [...COMMON_MEMBERS, 'retry_schedule'],
   deadline: [...COMMON_MEMBERS, 'base_seconds', 'divisor', 'reserve_attempts'],
 };
-const MAX_ATTEMPTS = 100;
-const MAX_WAIT_SECONDS = 30 * 86_400;
+export const MAX_ATTEMPTS = 100;
+export const MAX_WAIT_SECONDS = 30 * 86_400;
 
 type Members = Readonly<Record<string, unknown>>;
 

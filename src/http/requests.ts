@@ -7,6 +7,7 @@ import {
   RetryBody,
   RotateSecretBody,
 } from '../domain/requests/operations.ts';
+import { DeadlinePolicyRequest, SchedulePolicyRequest } from '../domain/requests/policy.ts';
 import {
   EndpointBody,
   EndpointPatchBody,
@@ -24,6 +25,8 @@ const REQUESTS = {
   OptionalReason: OptionalReasonBody,
   EventRequest: EventBody,
   EventBatch: EventBatchDocument,
+  SchedulePolicyRequest,
+  DeadlinePolicyRequest,
   EndpointRequest: EndpointBody,
   EndpointPatch: EndpointPatchBody,
   RotateSecretRequest: RotateSecretBody,

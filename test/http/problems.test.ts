@@ -56,7 +56,53 @@ test('every member that is wrong is named, by pointer, at once', async () => {
     new Set(['/a~1b~0c', '/deliver_at', '/idempotency_key', '/typ', '/type']),
   );
   expect(errors.get('/type')).toBe('type is missing');
-  expect(errors.get('/typ')).toBe('typ is not known here');
+  expect(errors.get('/typ')).toBe('typ is not known here (did you mean "type"?)');
+});
+
+test('a member that is not known hides nothing else, whatever finds it', async () => {
+  const errorsOf = async (path: string, body: object) => {
+    const answer = await api.call('POST', path, { body });
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_request']);
+    return Object.fromEntries(
+      answer.body.errors.map((e: { path: string; message: string }) => [e.path, e.message]),
+    );
+  };
+  const reminder = await errorsOf('/v1/reminders', {
+    contract_ref: 'pol-1',
+    endpoint: 'notices',
+    renewal_date: '2027-02-30',
+    notice_perod: 'P30D',
+    notice_period: '30 days',
+    jurisdiction: 'DE-BY',
+    deadline: 'P1D',
+    deadline_at: '2027-01-01T00:00:00Z',
+    payload: 'x'.repeat(MAX_PAYLOAD),
+  });
+  expect(reminder).toMatchObject({
+    '/notice_perod': 'notice_perod is not known here (did you mean "notice_period"?)',
+    '/notice_period': expect.stringContaining('"30 days" is no period: write P30D'),
+    '/renewal_date': 'renewal_date must be a date, as RFC 3339 has it',
+    '/idempotency_key': 'idempotency_key is missing',
+    '/payload': `payload has ${MAX_PAYLOAD + 2} bytes, ${MAX_PAYLOAD} are allowed`,
+    '/deadline_at': 'give deadline or deadline_at, not both',
+  });
+  const endpoint = await errorsOf('/v1/endpoints', {
+    name: 'other',
+    ulr: 'https://example.com/',
+    max_in_flight: 0,
+    policy: { kind: 'deadline', divisr: 2, jitter: 1, max_attempts: 'many' },
+  });
+  expect(endpoint).toEqual({
+    '/ulr': 'ulr is not known here (did you mean "url"?)',
+    '/url': 'url is missing',
+    '/max_in_flight': 'max_in_flight must be >= 1',
+    '/policy/divisr': 'divisr is not known here (did you mean "divisor"?)',
+    '/policy/jitter': 'jitter must be <= 0.5',
+    '/policy/max_attempts': 'max_attempts must be integer',
+  });
+  expect(await errorsOf('/v1/endpoints', { name: 'a', url: 'x', policy: { kind: 'slow' } })).toEqual({
+    '/policy/kind': 'kind must be one of schedule, deadline',
+  });
 });
 
 test.each([

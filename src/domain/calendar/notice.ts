@@ -11,6 +11,9 @@ export interface CountedBack {
   readonly note: string;
 }
 
+/** The form of a period as a regular expression; what it lets through may still be too long. */
+export const PERIOD_PATTERN = '^P(\\d{1,6}B|(?=\\d)(\\d{1,6}Y)?(\\d{1,6}M)?(\\d{1,6}W)?(\\d{1,6}D)?)$';
+
 const MAX_MONTHS = 120;
 const MAX_DAYS = 3660;
 const MAX_BUSINESS_DAYS = 1000;

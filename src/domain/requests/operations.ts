@@ -1,19 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { MAX_SECRET_OVERLAP_SECONDS, SECRET_OVERLAP_SECONDS } from '../signing.ts';
 import { oneOf } from './one-of.ts';
-import { ContractRef, EndpointReference, EventBody, ReminderBody } from './schemas.ts';
+import { ContractRef, EndpointReference, EventBody, Instant, Reason, ReminderBody } from './schemas.ts';
 
 /** Most events of one batch. */
 export const MAX_BATCH_EVENTS = 500;
-
-const Reason = Type.String({
-  minLength: 1,
-  maxLength: 500,
-  pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$',
-  description: 'Why; for the audit trail.',
-});
-
-const Instant = Type.String({ format: 'date-time', description: 'RFC 3339, with an offset.' });
 
 /** Each event is judged on its own, so here it may be anything. */
 export const EventBatchBody = Type.Object(

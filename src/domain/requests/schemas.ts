@@ -1,5 +1,7 @@
 import Type, { type Static } from 'typebox';
+import { PERIOD_PATTERN } from '../calendar/notice.ts';
 import { oneOf } from './one-of.ts';
+import { MaxAttempts, PolicyRequest, RetrySchedule } from './policy.ts';
 
 /** Text from outside that is stored and shown: no control characters, U+0000 among them. */
 const PRINTABLE = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$';
@@ -29,14 +31,15 @@ export const IdempotencyKey = Type.String({
   description: 'Chosen by the producer; the same key and content is the same thing.',
 });
 
-const Instant = Type.String({ format: 'date-time', description: 'RFC 3339, with an offset.' });
+export const Instant = Type.String({ format: 'date-time', description: 'RFC 3339, with an offset.' });
 
 const Period = Type.String({
+  pattern: PERIOD_PATTERN,
   maxLength: 40,
   description: 'ISO 8601 dates only (`P30D`, `P1M15D`, `P2W`), or business days (`P10B`).',
 });
 
-const RenewalDate = Type.String({ maxLength: 40, description: 'YYYY-MM-DD.' });
+const RenewalDate = Type.String({ format: 'date', description: 'YYYY-MM-DD.' });
 
 export const ReminderBody = Type.Object(
   {
@@ -85,11 +88,11 @@ export const ReminderPatchBody = Type.Object(
 );
 export type ReminderPatchBody = Static<typeof ReminderPatchBody>;
 
-const Reason = Type.String({
+export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,
   pattern: PRINTABLE,
-  description: 'For the audit trail.',
+  description: 'Why; for the audit trail.',
 });
 
 export const CancelBody = Type.Object(
@@ -160,9 +163,11 @@ const EndpointMembers = {
   url: Type.String({ minLength: 1, maxLength: 2048 }),
   mode: Mode,
   event_types: Type.Array(EventTypePattern, { minItems: 1, maxItems: 100, uniqueItems: true }),
-  policy: Type.Any({ description: 'A retry policy; null: the default of what is sent.' }),
-  retry_schedule: Type.Array(Type.Number({ minimum: 0 }), { minItems: 1, maxItems: 100 }),
-  max_attempts: Type.Integer({ minimum: 1, maximum: 100 }),
+  policy: Type.Union([PolicyRequest, Type.Null()], {
+    description: 'When it is tried again; null: the default of what is sent.',
+  }),
+  retry_schedule: RetrySchedule,
+  max_attempts: MaxAttempts,
   max_in_flight: Type.Union([Type.Integer({ minimum: 1, maximum: 10_000 }), Type.Null()]),
   headers: Type.Record(Type.String(), Type.String()),
   tls: Tls,

@@ -1,10 +1,25 @@
 import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
+import { PERIOD_PATTERN, parsePeriod } from '../calendar/notice.ts';
+import { findNearest } from '../nearest.ts';
 import { type Fault, Refusal } from '../refusal.ts';
+import { DeadlinePolicyRequest, SchedulePolicyRequest } from './policy.ts';
 
-const ajv = new Ajv({ allErrors: true, strict: false, coerceTypes: false });
+// With `verbose`, a fault knows its value and its schema.
+const ajv = new Ajv({
+  allErrors: true,
+  strict: false,
+  coerceTypes: false,
+  discriminator: true,
+  verbose: true,
+});
 addFormats.default(ajv);
+ajv.addSchema([SchedulePolicyRequest, DeadlinePolicyRequest]);
+
+const MAX_FAULTS = 20;
+/** Characters of what was sent that an answer repeats. */
+const MAX_SHOWN = 100;
 
 /** Checks a value against a schema: every fault with its JSON pointer and what to do. */
 export type Validator = (value: unknown) => readonly Fault[];
@@ -16,29 +31,55 @@ export function validatorOf(schema: TSchema): Validator {
   const known = validators.get(schema);
   if (known !== undefined) return known;
   const check = ajv.compile(schema);
-  const validator: Validator = (value) => (check(value) ? [] : (check.errors ?? []).map(toFault));
+  const validator: Validator = (value) => (check(value) ? [] : tell(check.errors ?? []));
   validators.set(schema, validator);
   return validator;
 }
 
-/**
- * Throws a Refusal that names each member that is wrong.
- *
- * @param path  JSON pointer of the value within the request
- */
-export function requireValid(schema: TSchema, value: unknown, path = ''): void {
+/** What a schema cannot say of a body; its members may be of any type. Throws a Refusal. */
+export type Check = (members: Readonly<Record<string, unknown>>) => void;
+
+/** Throws one Refusal that names each member that is wrong, by the schema or by one of the checks. */
+export function requireValid(schema: TSchema, value: unknown, checks: readonly Check[] = []): void {
   const faults = validatorOf(schema)(value);
-  if (faults.length === 0) return;
-  throw refusalOf(faults, path);
+  const refusals = isMembers(value) ? checks.flatMap((check) => refusalBy(() => check(value)) ?? []) : [];
+  const more = refusals.filter((refusal) =>
+    refusal.faults.every(({ path }) => faults.every((fault) => fault.path !== path)),
+  );
+  const [first, ...others] = more;
+  if (first !== undefined && others.length === 0 && faults.length === 0) throw first;
+  if (faults.length + more.length > 0) throw refusalOf([...faults, ...more.flatMap((r) => r.faults)]);
+}
+
+/** What a check refuses, if it does. */
+function refusalBy(check: () => void): Refusal | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
 }
 
 /** One Refusal of several faults. */
-export function refusalOf(faults: readonly Fault[], path = ''): Refusal {
-  const placed = faults.slice(0, 20).map((f) => ({ path: path + f.path, message: f.message }));
-  return new Refusal('invalid_request', placed.map((f) => f.message).join('; '), placed);
+export function refusalOf(faults: readonly Fault[]): Refusal {
+  const told = faults.slice(0, MAX_FAULTS);
+  return new Refusal('invalid_request', told.map((f) => f.message).join('; '), told);
 }
 
-function toFault({ instancePath, keyword, params, message }: ErrorObject): Fault {
+/** Of a choice that nothing fits: whoever reads it wants to know what is wrong, not how it was looked for. */
+const LOOKING = ['anyOf', 'oneOf', 'discriminator'];
+
+/** The faults of a value; that it is not null either, where it may be, helps nobody. */
+function tell(errors: readonly ErrorObject[]): Fault[] {
+  const telling = errors.filter(
+    ({ keyword, params }) => !LOOKING.includes(keyword) && !(keyword === 'type' && params['type'] === 'null'),
+  );
+  return (telling.length === 0 ? errors : telling).map(toFault);
+}
+
+function toFault({ instancePath, keyword, params, message, data, parentSchema }: ErrorObject): Fault {
   const name = instancePath.split('/').at(-1);
   const subject = name === undefined || name === '' ? 'the body' : name;
   switch (keyword) {
@@ -50,11 +91,11 @@ function toFault({ instancePath, keyword, params, message }: ErrorObject): Fault
       const member = String(params['additionalProperty']);
       return {
         path: `${instancePath}/${pointer(member)}`,
-        message: `${printable(member)} is not known here`,
+        message: `${printable(member)} is not known here${meant(member, parentSchema)}`,
       };
     }
     case 'pattern':
-      return { path: instancePath, message: `${subject} must match ${String(params['pattern'])}` };
+      return { path: instancePath, message: `${subject} ${tellPattern(String(params['pattern']), data)}` };
     case 'enum':
       return {
         path: instancePath,
@@ -70,10 +111,26 @@ function toFault({ instancePath, keyword, params, message }: ErrorObject): Fault
   }
 }
 
+function tellPattern(pattern: string, value: unknown): string {
+  if (pattern !== PERIOD_PATTERN) return `must match ${pattern}`;
+  const text = String(value);
+  return String(parsePeriod(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text));
+}
+
+/** ` (did you mean "x"?)`, or nothing. */
+function meant(member: string, schema: ErrorObject['parentSchema']): string {
+  const close = findNearest(member, Object.keys((schema?.['properties'] ?? {}) as object));
+  return close === undefined ? '' : ` (did you mean "${close}"?)`;
+}
+
+function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function pointer(member: string): string {
   return printable(member).replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
 function printable(text: string): string {
-  return JSON.stringify(text).slice(1, -1).slice(0, 100);
+  return JSON.stringify(text).slice(1, -1).slice(0, MAX_SHOWN);
 }

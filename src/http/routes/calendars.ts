@@ -1,7 +1,11 @@
 import Type from 'typebox';
-import { refuseField } from '../../domain/refusal.ts';
 import { ExplainBody } from '../../domain/requests/operations.ts';
-import { readBody, readInstant } from '../../pipeline/accept/read-requests.ts';
+import {
+  readBody,
+  readInstant,
+  requireOneDeadline,
+  requirePeriods,
+} from '../../pipeline/accept/read-requests.ts';
 import { answer, Calendar, Explanation } from '../answers.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { body } from '../requests.ts';
@@ -17,10 +21,7 @@ export function addCalendarRoutes(app: ApiServer, api: Api): void {
       response: { 200: answer(Explanation, 'The steps from the renewal date to `due_at`.') },
     },
     handler: async (request) => {
-      const asked = readBody<ExplainBody>(ExplainBody, request.body);
-      if (asked.deadline !== undefined && asked.deadline_at !== undefined) {
-        throw refuseField('/deadline_at', 'give deadline or deadline_at, not both');
-      }
+      const asked = readBody<ExplainBody>(ExplainBody, request.body, [requirePeriods, requireOneDeadline]);
       const due = api.calendars.computeDue({
         renewalDate: asked.renewal_date,
         noticePeriod: asked.notice_period,

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { parsePeriod } from '../../domain/calendar/notice.ts';
 import { parseIdempotencyKey } from '../../domain/idempotency-key.ts';
 import { stringifyJson } from '../../domain/json.ts';
 import { Refusal, refuseField } from '../../domain/refusal.ts';
@@ -10,7 +11,7 @@ import {
   ReminderPatchBody,
   RescheduleBody,
 } from '../../domain/requests/schemas.ts';
-import { requireValid } from '../../domain/requests/validate.ts';
+import { type Check, requireValid } from '../../domain/requests/validate.ts';
 import type { CancelRequest, ReminderReference, RescheduleRequest } from '../timing/reschedule.ts';
 import type { EventRequest } from './events.ts';
 import type { ReminderRequest } from './reminders.ts';
@@ -25,12 +26,14 @@ export interface RequestContext {
 
 /** Reads the body of a reminder; throws a Refusal that names each member that is wrong. */
 export function readReminder(body: unknown, context: RequestContext): ReminderRequest {
-  requireValid(ReminderBody, body);
+  requireValid(ReminderBody, body, [
+    requirePeriods,
+    requireOneDeadline,
+    requireInstants('deadline_at'),
+    requirePayloadSize(context.maxPayloadBytes),
+    requireKey(context),
+  ]);
   const reminder = body as ReminderBody;
-  if (reminder.deadline !== undefined && reminder.deadline_at !== undefined) {
-    throw refuseField('/deadline_at', 'give deadline or deadline_at, not both');
-  }
-  requirePayloadSize(reminder.payload, context.maxPayloadBytes);
   return {
     idempotencyKey: keyOf(reminder, context),
     contractRef: reminder.contract_ref,
@@ -49,9 +52,12 @@ export function readReminder(body: unknown, context: RequestContext): ReminderRe
 
 /** Reads the body of an event; throws a Refusal that names each member that is wrong. */
 export function readEvent(body: unknown, context: RequestContext): EventRequest {
-  requireValid(EventBody, body);
+  requireValid(EventBody, body, [
+    requireInstants('deliver_at', 'deadline_at'),
+    requirePayloadSize(context.maxPayloadBytes),
+    requireKey(context),
+  ]);
   const event = body as EventBody;
-  requirePayloadSize(event.payload, context.maxPayloadBytes);
   return {
     idempotencyKey: keyOf(event, context),
     type: event.type,
@@ -69,7 +75,7 @@ export function readReschedule(
   body: unknown,
   context: Pick<RequestContext, 'outerKey' | 'actor'>,
 ): RescheduleRequest {
-  requireValid(RescheduleBody, body);
+  requireValid(RescheduleBody, body, [...TIMING_CHECKS, requireReference, requireKey(context)]);
   const { reminder_id, contract_ref, idempotency_key, ...timing } = body as RescheduleBody;
   return {
     ...readTiming(timing),
@@ -85,7 +91,7 @@ export function readReminderPatch(
   body: unknown,
   context: Pick<RequestContext, 'outerKey' | 'actor'>,
 ): RescheduleRequest {
-  requireValid(ReminderPatchBody, body);
+  requireValid(ReminderPatchBody, body, TIMING_CHECKS);
   const { idempotency_key, ...timing } = body as ReminderPatchBody;
   return {
     ...readTiming(timing),
@@ -100,7 +106,7 @@ export function readCancel(
   body: unknown,
   context: Pick<RequestContext, 'outerKey' | 'actor'>,
 ): CancelRequest {
-  requireValid(CancelBody, body);
+  requireValid(CancelBody, body, [requireReference, requireKey(context)]);
   const { reminder_id, contract_ref, idempotency_key, reason } = body as CancelBody;
   return {
     reference: readReference(reminder_id, contract_ref),
@@ -129,12 +135,6 @@ export function readReminderCancel(
 function readTiming(
   timing: Omit<ReminderPatchBody, 'idempotency_key'>,
 ): Pick<RescheduleRequest, 'renewalDate' | 'noticePeriod' | 'deadline' | 'deadlineAt'> {
-  if (Object.keys(timing).length === 0) {
-    throw refuseField('/renewal_date', 'give a new renewal_date, notice_period, deadline or deadline_at');
-  }
-  if (timing.deadline !== undefined && timing.deadline_at !== undefined) {
-    throw refuseField('/deadline_at', 'give deadline or deadline_at, not both');
-  }
   return {
     renewalDate: timing.renewal_date,
     noticePeriod: timing.notice_period,
@@ -143,14 +143,49 @@ function readTiming(
   };
 }
 
+/** Of a body that names one of them. */
 function readReference(reminderId: string | undefined, contractRef: string | undefined): ReminderReference {
-  if (reminderId !== undefined && contractRef !== undefined) {
+  return reminderId === undefined ? { contractRef: contractRef as string } : { reminderId };
+}
+
+const requireReference: Check = ({ reminder_id, contract_ref }) => {
+  if (reminder_id !== undefined && contract_ref !== undefined) {
     throw refuseField('/contract_ref', 'give reminder_id or contract_ref, not both');
   }
-  if (reminderId !== undefined) return { reminderId };
-  if (contractRef !== undefined) return { contractRef };
-  throw refuseField('/contract_ref', 'name the reminder by contract_ref or reminder_id');
+  if (reminder_id === undefined && contract_ref === undefined) {
+    throw refuseField('/contract_ref', 'name the reminder by contract_ref or reminder_id');
+  }
+};
+
+export const requireOneDeadline: Check = ({ deadline, deadline_at }) => {
+  if (deadline === undefined || deadline_at === undefined) return;
+  throw refuseField('/deadline_at', 'give deadline or deadline_at, not both');
+};
+
+const requireTiming: Check = ({ renewal_date, notice_period, deadline, deadline_at }) => {
+  if ([renewal_date, notice_period, deadline, deadline_at].some((member) => member !== undefined)) return;
+  throw refuseField('/renewal_date', 'give a new renewal_date, notice_period, deadline or deadline_at');
+};
+
+/** The form of a period lets through what is too long. */
+export const requirePeriods: Check = (members) => {
+  for (const name of ['notice_period', 'deadline']) {
+    const period = members[name] === undefined ? undefined : parsePeriod(members[name]);
+    if (typeof period === 'string') throw refuseField(`/${name}`, `${name} ${period}`);
+  }
+};
+
+/** RFC 3339 has leap seconds, which no clock here shows. */
+function requireInstants(...names: readonly string[]): Check {
+  return (members) => {
+    for (const name of names) {
+      const text = members[name];
+      if (typeof text === 'string') readInstant(text, `/${name}`);
+    }
+  };
 }
+
+const TIMING_CHECKS = [requireTiming, requirePeriods, requireOneDeadline, requireInstants('deadline_at')];
 
 /** An instant as RFC 3339 has it; undefined stays undefined. Throws a Refusal for one that does not exist. */
 export function readInstant(text: string | undefined, path: string): Date | undefined {
@@ -160,9 +195,9 @@ export function readInstant(text: string | undefined, path: string): Date | unde
   return instant;
 }
 
-/** Reads a body that has no more to it than its schema says. */
-export function readBody<T>(schema: TSchema, body: unknown): T {
-  requireValid(schema, body);
+/** Reads a body by its schema and what that cannot say. */
+export function readBody<T>(schema: TSchema, body: unknown, checks: readonly Check[] = []): T {
+  requireValid(schema, body, checks);
   return body as T;
 }
 
@@ -179,9 +214,17 @@ function keyOf(
   );
 }
 
-function requirePayloadSize(payload: unknown, maxBytes: number): void {
-  if (payload === undefined) return;
-  const bytes = Buffer.byteLength(stringifyJson(payload));
-  if (bytes <= maxBytes) return;
-  throw refuseField('/payload', `payload has ${bytes} bytes, ${maxBytes} are allowed`, 'payload_too_large');
+function requireKey(context: Pick<RequestContext, 'outerKey'>): Check {
+  return (members) => {
+    keyOf(members as { readonly idempotency_key?: string }, context);
+  };
+}
+
+function requirePayloadSize(maxBytes: number): Check {
+  return ({ payload }) => {
+    if (payload === undefined) return;
+    const bytes = Buffer.byteLength(stringifyJson(payload));
+    if (bytes <= maxBytes) return;
+    throw refuseField('/payload', `payload has ${bytes} bytes, ${maxBytes} are allowed`, 'payload_too_large');
+  };
 }
