@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { issueCertificate } from '../egress/certificates.ts';
 import { type Answer, runCli } from '../support/cli.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
@@ -51,6 +52,24 @@ test.each<[string, Record<string, string>, [string, RegExp]]>([
   expect(code).toBe(1);
   expect(wrong).toMatchObject([{ check, detail: expect.stringMatching(detail) }]);
   expect(JSON.stringify(wrong)).not.toContain('secret@');
+});
+
+test('warns of a client certificate that expires soon', async () => {
+  const { cert, key } = issueCertificate({ name: 'duepost', notAfter: new Date(Date.now() + 86_400_000) });
+  const inner = { name: 'inner', url: 'https://127.0.0.1:59999/', tls: { certificate: cert, key } };
+  const { endpoint } = await product.endpoints.create(inner, { actor: 'test' });
+  const { code, json } = await runCli(['doctor', '--json'], product.env);
+  await product.endpoints.remove(endpoint.endpointId, { actor: 'test' });
+  expect([code, json.checks]).toMatchObject([
+    0,
+    expect.arrayContaining([
+      expect.objectContaining({
+        check: 'client certificates',
+        status: 'warning',
+        detail: expect.stringMatching(/inner on \d{4}-/),
+      }),
+    ]),
+  ]);
 });
 
 test('finds a broker that refuses the user', async () => {

@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type PracticeReceiver, startPracticeReceiver } from '../../src/receiver/practice.ts';
+import { issueCertificate } from '../egress/certificates.ts';
 import { type CliResult, runCli, startCli } from '../support/cli.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
@@ -88,6 +92,39 @@ test('a refused endpoint names each member that is wrong', async () => {
   expect(code).toBe(1);
   expect(stderr).toContain('/name');
   expect(stderr).toContain('/mode');
+});
+
+test('certificates are given as files, shown without the key, and taken away', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'duepost-'));
+  const authority = issueCertificate({ name: 'House Authority', isAuthority: true });
+  const client = issueCertificate({ name: 'duepost', issuer: authority });
+  const [ca, certificate, key] = Object.entries({ ca: authority.cert, us: client.cert, key: client.key }).map(
+    ([name, pem]) => {
+      writeFileSync(join(dir, name), pem);
+      return join(dir, name);
+    },
+  ) as [string, string, string];
+  const base = ['--name', 'inner', '--url', 'https://127.0.0.1:59999/'];
+  const tls = { ca: [{ subject: 'CN=House Authority' }], certificate: { subject: 'CN=duepost' } };
+  const given = ['--ca', ca, '--client-certificate', certificate, '--client-key', key];
+  expect(await json('endpoint', 'create', ...base, ...given)).toMatchObject({ tls });
+  const shown = await duepost('endpoint', 'show', 'inner');
+  expect(shown.stdout).toContain('CN=House Authority');
+  expect(shown.stdout).not.toContain('BEGIN');
+  expect(await json('endpoint', 'patch', 'inner', '--max-attempts', '3')).toMatchObject({ tls });
+  expect(await json('endpoint', 'patch', 'inner', '--no-tls')).toMatchObject({ tls: null });
+  expect(await json('endpoint', 'patch', 'inner', '--ca', ca)).toMatchObject({ tls: { certificate: null } });
+
+  const both = await duepost('endpoint', 'patch', 'inner', '--no-tls', '--ca', ca);
+  expect([both.code, both.stderr]).toEqual([2, expect.stringContaining('not both')]);
+  // Somebody gives the key itself instead of its file.
+  const mistaken = await duepost('endpoint', 'patch', 'inner', '--client-key', client.key);
+  expect([mistaken.code, mistaken.stderr]).toEqual([
+    2,
+    expect.stringContaining('--client-key names no file'),
+  ]);
+  expect(mistaken.stderr).not.toContain(client.key.split('\n')[1]);
+  rmSync(dir, { recursive: true });
 });
 
 test('endpoint test sends a signed event to it', async () => {

@@ -146,4 +146,11 @@ test('what is done to certificates is written down, and the key nowhere', async 
     { detail: { from: { tls: { certificate } }, to: { tls: null } } },
   ]);
   expect(JSON.stringify(rows)).not.toContain('BEGIN');
+  await product.endpoints.patch('written', { tls: TLS }, { actor: 'anna' });
+  const stored = await product.parts.pool.query(
+    `select e::text as row from endpoint e where name = 'written'`,
+  );
+  const keyText = client.key.split('\n')[1] as string;
+  for (const form of [keyText, Buffer.from(keyText).toString('hex')])
+    expect(stored.rows[0].row).not.toContain(form);
 });

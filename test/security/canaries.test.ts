@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
 import { createKey } from '../../src/pipeline/operate/keys.ts';
+import { issueCertificate } from '../egress/certificates.ts';
 import { type AmqpClient, openAmqpClient } from '../support/amqp-client.ts';
 import { type RunningCli, runCli, startCli } from '../support/cli.ts';
 import { drainQueue, openDestination, QUICK } from '../support/flow.ts';
@@ -23,6 +24,7 @@ const planted = {
 };
 const secretBytes = randomBytes(32);
 const masterKey = randomBytes(32).toString('base64');
+const own = issueCertificate({ name: 'canary' });
 const ONCE = { kind: 'schedule', retry_schedule: [0], max_attempts: 1 };
 
 let product: TestProduct;
@@ -82,8 +84,10 @@ async function deliverTo(name: string, base: string): Promise<void> {
     url: `${base}/${planted.path}?token=${planted.query}`,
     headers: { 'X-Api-Key': planted.header },
     secret: `whsec_${secretBytes.toString('base64')}`,
+    ...(base.startsWith('https:') ? { tls: { certificate: own.cert, key: own.key } } : {}),
     policy: ONCE,
   });
+  seen.set(`the certificates of ${name}`, JSON.stringify(JSON.parse(created.text).tls));
   expect([name, created.status]).toEqual([name, 201]);
   const published = await call('POST', '/v1/events', {
     type: 'order.created',
@@ -128,6 +132,18 @@ test('what is secret is seen nowhere, whatever goes wrong', async () => {
     url: 'https://example.com/',
     secret: `whsec_${planted.wrongKey}`,
   });
+  const withTls = (tls: object) => ({ name: 'tls', url: 'https://example.com/', tls });
+  const other = issueCertificate({ name: 'other' });
+  await refused(
+    'a key of another certificate',
+    4,
+    'POST',
+    '/v1/endpoints',
+    withTls({ certificate: other.cert, key: own.key }),
+  );
+  await refused('a key in the wrong place', 4, 'PATCH', '/v1/endpoints/no-tls', {
+    tls: { ca: own.key, key: own.key.slice(0, 150) },
+  });
   await refused('a body that is no JSON', 4, 'POST', events, `{"payload": "${planted.payload}`);
   await refused('a body with a wrong member', 4, 'POST', events, { type: 7, payload: planted.payload });
   await refused('a key that is none', 4, 'GET', '/v1/endpoints', undefined, planted.wrongKey);
@@ -151,6 +167,10 @@ test('what is secret is seen nowhere, whatever goes wrong', async () => {
   });
   await product.database.pool.query('drop function refuse cascade');
 
+  const { rows: operations } = await product.parts.pool.query(
+    `select detail -> 'tls' as tls from operation where event = 'endpoint.created'`,
+  );
+  seen.set('the record of operations', JSON.stringify(operations));
   seen.set('metrics', (await call('GET', '/metrics')).text);
   seen.set('readiness', (await call('GET', '/readyz')).text);
   seen.set('the process title', readFileSync(`/proc/${running.pid}/cmdline`, 'utf8'));
@@ -189,6 +209,7 @@ test('what is secret is seen nowhere, whatever goes wrong', async () => {
     apiKey,
     secret: secretBytes.toString('base64'),
     secretHex: secretBytes.toString('hex'),
+    clientKey: own.key.split('\n')[1] as string,
   };
   const leaks = [...seen].flatMap(([where, text]) =>
     Object.entries(secrets)

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { issueCertificate } from '../egress/certificates.ts';
+import { closePeers, openTlsPeer, respond, response } from '../egress/peers.ts';
 import { runCli } from '../support/cli.ts';
 import { type Destination, openDestination, publishTo, QUICK, reaches } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
@@ -17,6 +19,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await destination.receiver.close();
   await product.close();
+  await closePeers();
 });
 
 /** Delivers one event with these keys; the receiver checks the signature. */
@@ -54,6 +57,38 @@ test('the master key is changed without a delivery that is not signed as before'
     [destination.endpointId],
   );
   expect(rows.at(-1)).toEqual({ event: 'endpoint.secret_reencrypted', detail: { secret_number: 1 } });
+});
+
+test('the key of a client certificate is encrypted again too', async () => {
+  const authority = issueCertificate({ name: 'House Authority', isAuthority: true });
+  const server = issueCertificate({ name: 'server', issuer: authority, addresses: ['127.0.0.1'] });
+  const { cert: certificate, key } = issueCertificate({ name: 'duepost', issuer: authority });
+  const peer = await openTlsPeer(
+    { ...server, ca: authority.cert, requestCert: true },
+    respond(response('200 OK')),
+  );
+  const tls = { ca: authority.cert, certificate, key };
+  const { endpoint } = await product.endpoints.create(
+    { name: 'inner', url: peer.url, tls },
+    { actor: 'test' },
+  );
+
+  const { code, json } = await runCli(['endpoint', 'reencrypt', '--json'], environment(OLD_KEY));
+  expect([code, json]).toEqual([0, { reencrypted: 2, current: 1, unreadable: [] }]);
+  const { rows } = await product.parts.pool.query(
+    'select event from operation where subject_id = $1 order by operation_id',
+    [endpoint.endpointId],
+  );
+  expect(rows.at(-1)).toEqual({ event: 'endpoint.client_key_reencrypted' });
+  const stop = await product.start(['worker'], {
+    ...product.config,
+    masterKey: NEW_KEY,
+    previousMasterKeys: [],
+  });
+  const { deliveryId } = await publishTo(product, endpoint);
+  await reaches(product, deliveryId, 'delivered');
+  expect(peer.requests).toHaveLength(1);
+  await stop();
 });
 
 test('a secret is bound to its endpoint: moved to another one, nothing opens it', async () => {
