@@ -1,4 +1,5 @@
 import { intArray, textArray } from './binary-arrays.ts';
+import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 import type { Claim, Verdict } from './verdict.ts';
 
@@ -78,7 +79,7 @@ with wake as (
             d.trace_parent
 ), opened as (
   insert into attempt (kind, delivery_id, attempt, cycle, claimed_at, claimed_by, url)
-  select case when c.reminder_id is null then 'event' else 'reminder' end,
+  select ${kindOf('c')},
          c.delivery_id, c.attempt, c.cycle, now(), $8, a.url
     from claimed c
     join asked a on a.delivery_id = c.delivery_id
@@ -97,7 +98,7 @@ select a.delivery_id,
        1000 * extract(epoch from a.deadline_at - now())::float8 as margin_ms,
        now() as claimed_at,
        c.attempt, c.attempt_base, c.cycle, c.revision, c.idempotency_key, c.contract_ref, c.trace_parent,
-       case when a.reminder_id is null then 'event' else 'reminder' end as kind,
+       ${kindOf('a')} as kind,
        a.url, b.bytes, b.sha256
   from asked a
   left join ready r on r.delivery_id = a.delivery_id

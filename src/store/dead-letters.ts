@@ -1,6 +1,7 @@
 import { type Condition, chooseConditions } from './conditions.ts';
 import { DELIVERY_COLUMNS, type Delivery, type DeliveryRow, toDelivery } from './deliveries.ts';
 import type { EndpointStatus } from './endpoints.ts';
+import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 
 /** A delivery that ended without success, with what its latest attempt met. */
@@ -55,7 +56,7 @@ export async function listDeadLetters(
         left join attempt a
           on a.delivery_id = d.delivery_id
          and a.attempt = d.attempt
-         and a.kind = case when d.reminder_id is null then 'event' else 'reminder' end
+         and a.kind = ${kindOf('d')}
        where d.dead_reason is not null
          and ${asked.where}
        order by d.delivery_id desc

@@ -1,6 +1,7 @@
 import { fromStates, isFinal, type State } from '../domain/state.ts';
 import { type Condition, chooseConditions } from './conditions.ts';
 import type { EndpointStatus } from './endpoints.ts';
+import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 
 /** A delivery as people look at it. */
@@ -207,7 +208,7 @@ export async function hastenDelivery(
         returning d.delivery_id, d.reminder_id, d.contract_ref, d.attempt, d.trail_length, d.trail_sha256
       ), told as (
         insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
-        select case when h.reminder_id is null then 'event' else 'reminder' end,
+        select ${kindOf('h')},
                h.delivery_id, h.trail_length, now(), 'retry_now', $2, $3, h.trail_sha256
           from hastened h
       )

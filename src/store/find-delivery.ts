@@ -1,4 +1,5 @@
 import { DELIVERY_COLUMNS, type Delivery, type DeliveryRow, toDelivery } from './deliveries.ts';
+import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 
 /** One call of a delivery. */
@@ -86,7 +87,7 @@ export async function findDelivery(
         join endpoint e on e.endpoint_id = d.endpoint_id
         left join attempt a
           on a.delivery_id = d.delivery_id
-         and a.kind = case when d.reminder_id is null then 'event' else 'reminder' end
+         and a.kind = ${kindOf('d')}
        where d.delivery_id = $1
        order by a.attempt`,
     values: [deliveryId],

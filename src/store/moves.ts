@@ -1,4 +1,5 @@
 import { TRANSITIONS, type Transition } from '../domain/state.ts';
+import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 
 /** Moves that no attempt makes: the passing of a deadline, an endpoint's status, a person. */
@@ -70,7 +71,7 @@ with locked as (
   returning d.delivery_id, d.state, d.due_at, d.endpoint_id, d.contract_ref, d.cycle, d.attempt, d.attempt_base,
             d.dead_reason, d.idempotency_key, d.scheduled_at, d.deadline_at, d.revision, d.ended_at,
             d.trail_length, d.trail_sha256, coalesce(d.reminder_id, d.event_id) as source_id,
-            case when d.reminder_id is null then 'event' else 'reminder' end as kind
+            ${kindOf('d')} as kind
 ), told as (
   insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
   select m.kind, m.delivery_id, m.trail_length, now(), $3, $5, $6, m.trail_sha256

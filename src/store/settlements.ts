@@ -1,5 +1,6 @@
 import { LAST_CALL_MARGIN_MS } from '../domain/retry.ts';
 import { boolArray, floatArray, intArray, textArray } from './binary-arrays.ts';
+import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 import type { Settled, Settlement } from './settlement.ts';
 
@@ -23,7 +24,7 @@ with result as (
     from result r
    cross join lateral (
      select state, attempt as latest_attempt, revision as latest_revision, claim_expires_at, endpoint_id,
-            due_at, contract_ref, case when reminder_id is null then 'event' else 'reminder' end as kind
+            due_at, contract_ref, ${kindOf('delivery')} as kind
        from delivery
       where delivery_id = r.delivery_id
         for no key update) d

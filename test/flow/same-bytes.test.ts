@@ -45,7 +45,7 @@ test('every attempt and every replay carries the same key, id and bytes, and num
   ]);
   expect(new Set(calls.map((call) => `${call.key} ${call.deliveryId} ${call.bodySha256}`))).toEqual(
     new Set([
-      `ord_10241-created:${destination.endpointId} ${deliveryId} ${outcome.auditRecords[0]?.bodySha256}`,
+      `ord_10241-created:${destination.endpointId} ${deliveryId} ${outcome.auditRecords[0]?.bodySha256.toString('hex')}`,
     ]),
   );
   expect(outcome.auditRecords.map(({ cycle, state, attempts }) => ({ cycle, state, attempts }))).toEqual([

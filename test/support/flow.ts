@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { GetMessage } from 'amqplib';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
+import { type DeliveryOutcome, findOutcome } from '../../src/cli/drills/outcome.ts';
 import type { EventRequest, EventResult } from '../../src/pipeline/accept/events.ts';
 import {
   type PracticeOptions,
@@ -9,7 +10,6 @@ import {
   startPracticeReceiver,
 } from '../../src/receiver/practice.ts';
 import { type OwnProcess, startOwnProcess } from '../../src/runtime/own-process.ts';
-import { type DeliveryOutcome, findOutcome } from '../../src/store/outcomes.ts';
 import type { TestProduct } from './product.ts';
 import { until } from './until.ts';
 

@@ -1,6 +1,6 @@
-import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import type { Reminder } from '../../store/reminders.ts';
 import { callsOf } from './judge.ts';
+import type { DeliveryOutcome } from './outcome.ts';
 import type { DrillReceiver } from './receiver.ts';
 
 /** Contract, date, what was sent, when, and why it counts once. */
@@ -47,7 +47,7 @@ export function describeEvidence(
     in_time: record?.inTime ?? false,
     delivery_id: reminder.deliveryId,
     idempotency_key: outcome.idempotencyKey,
-    body_sha256: record?.bodySha256 ?? '',
+    body_sha256: record?.bodySha256.toString('hex') ?? '',
     attempts: outcome.attempts.map(({ attempt, status, startedAt }) => ({
       attempt,
       status: status ?? null,

@@ -1,5 +1,5 @@
-import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import { type Finding, finding } from './drill.ts';
+import type { DeliveryOutcome } from './outcome.ts';
 import type { DrillReceiver } from './receiver.ts';
 import type { Target } from './stand.ts';
 

@@ -1,7 +1,7 @@
 import type { OwnProcess } from '../../runtime/own-process.ts';
-import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import { type Drill, finding } from './drill.ts';
 import { callsOf, judgeOutcome } from './judge.ts';
+import type { DeliveryOutcome } from './outcome.ts';
 import { eventually, type Stand, type Target } from './stand.ts';
 
 /** Other workers take their turns at the queue: so many deliveries until the doomed one must have had one. */

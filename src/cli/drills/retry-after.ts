@@ -1,6 +1,6 @@
-import type { DeliveryOutcome } from '../../store/outcomes.ts';
 import { type Drill, finding } from './drill.ts';
 import { callsOf, judgeOutcome, judgeSameness } from './judge.ts';
+import type { DeliveryOutcome } from './outcome.ts';
 import { eventually } from './stand.ts';
 
 const ASKED_SECONDS = 900;

@@ -15,9 +15,9 @@ import { type OwnProcess, startOwnProcess } from '../../runtime/own-process.ts';
 import type { Scope } from '../../runtime/scope.ts';
 import type { Endpoint } from '../../store/endpoints.ts';
 import { requireMigrated } from '../../store/migrate.ts';
-import { type DeliveryOutcome, findOutcome } from '../../store/outcomes.ts';
 import type { Reminder } from '../../store/reminders.ts';
 import { startGateway } from './gateway.ts';
+import { type DeliveryOutcome, findOutcome } from './outcome.ts';
 import { type DrillReceiver, type HandedOn, openPractice, type Script } from './receiver.ts';
 
 /** A throw-away endpoint with the receiver behind it. */

@@ -29,11 +29,6 @@ const MONTHS = [
   'December',
 ];
 
-/** True for a real date written as YYYY-MM-DD and nothing else (ISO 8601 calendar date, extended form). */
-export function isRenewalDate(text: string): boolean {
-  return parseDay(text) !== undefined;
-}
-
 /** The date that YYYY-MM-DD names, or undefined where the text is anything else or no such date exists. */
 export function parseDay(text: unknown): Day | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;

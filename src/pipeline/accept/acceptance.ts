@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { createId } from '../../domain/ids.ts';
 import { type Refusal, refuseField } from '../../domain/refusal.ts';
+import { type Batcher, createBatcher } from '../../runtime/batch.ts';
+import { killPoint } from '../../runtime/kill-point.ts';
 import type { Traced, Traces } from '../../runtime/traces.ts';
 import type { Queryable } from '../../store/pool.ts';
+import type { InsertedDelivery } from '../../store/sources.ts';
 import { keepTraceParents } from '../../store/trace-parents.ts';
 import type { Announcer } from '../announce.ts';
+import { type Repeat, resolveFormerNames } from './former-names.ts';
 
 /** What both kinds of acceptance stand on. */
 export interface AcceptorOptions {
@@ -17,7 +21,7 @@ export interface AcceptorOptions {
 }
 
 /** The request, with the trace in which it is made. */
-export function inCurrentTrace<T extends Traced>(request: T, traces: Traces | undefined): T {
+function inCurrentTrace<T extends Traced>(request: T, traces: Traces | undefined): T {
   return traces === undefined ? request : { ...request, traceParent: traces.current() };
 }
 
@@ -26,7 +30,7 @@ export function inCurrentTrace<T extends Traced>(request: T, traces: Traces | un
  *
  * @returns traces by delivery id
  */
-export async function keepTraces(
+async function keepTraces(
   db: Queryable,
   made: Iterable<readonly [request: Traced, deliveryIds: readonly string[]]>,
 ): Promise<ReadonlyMap<string, string>> {
@@ -39,14 +43,150 @@ export async function keepTraces(
   return traceParents;
 }
 
-export const LANES = 2;
-export const MAX_BATCH = 250;
+const LANES = 2;
+const MAX_BATCH = 250;
 
-/** What became of one request of a batch. */
-export type Outcome<T> = { readonly result: T } | { readonly refusal: unknown };
+/** What a plan of every kind has. */
+interface Plan {
+  readonly idempotencyKey: string;
+  readonly contentSha256: Buffer;
+}
+
+/** What all requests of a batch are planned against, read once. */
+export interface Planner<Q, P extends Plan> {
+  /** The rows that a request asks for; throws a Refusal. */
+  plan(request: Q): P;
+  /**
+   * What matters of a request when it is repeated.
+   *
+   * @param endpointMeant  the endpoint that its reference meant once and does not mean now
+   */
+  contentOf(request: Q, endpointMeant?: string): Buffer;
+  /** Whether a reference means an endpoint now. */
+  knows(reference: string): boolean;
+}
+
+/** How one kind of request becomes rows and an answer. */
+export interface Kind<Q extends Traced, P extends Plan, S extends Plan, R> {
+  readonly name: 'event' | 'reminder';
+  readonly prepare: (requests: readonly Q[]) => Promise<Planner<Q, P>>;
+  readonly find: (db: Queryable, keys: readonly string[]) => Promise<Map<string, S>>;
+  /** Leaves out those whose key is taken; by source id what it inserted. */
+  readonly insert: (db: Queryable, plans: readonly P[]) => Promise<Map<string, InsertedDelivery[]>>;
+  readonly idOf: (plan: P) => string;
+  readonly deliveryIdsOf: (plan: P) => readonly string[];
+  /** The answer to what was inserted, from its plan alone; undefined: the rows are read back for it. */
+  readonly answerPlan: ((plan: P) => R) | undefined;
+  readonly answerStored: (stored: S, duplicate: boolean) => R;
+  /** The reference by which a request names its endpoint; undefined: it names none. */
+  readonly referenceOf: (request: Q) => string | undefined;
+  readonly endpointIdOf: (stored: S) => string | undefined;
+}
+
+/** Accepts requests of one kind: rows first, in one transaction a batch, then the wake-ups. */
+export interface Acceptor<Q, R> {
+  /** Throws a Refusal for a request that is not accepted; nothing of it is stored then. */
+  accept(request: Q): Promise<R>;
+  close(): Promise<void>;
+}
+
+type Outcome<R> = { readonly result: R } | { readonly refusal: unknown };
+
+export function createAcceptor<
+  Q extends Traced & Pick<Plan, 'idempotencyKey'>,
+  P extends Plan,
+  S extends Plan,
+  R,
+>(options: AcceptorOptions, kind: Kind<Q, P, S, R>): Acceptor<Q, R> {
+  const batcher: Batcher<Q, Outcome<R>> = createBatcher({
+    lanes: LANES,
+    maxBatch: MAX_BATCH,
+    run: (requests) => acceptBatch(options, kind, requests),
+  });
+  return {
+    async accept(request) {
+      const outcome = await batcher.add(inCurrentTrace(request, options.traces));
+      if ('refusal' in outcome) throw outcome.refusal;
+      return outcome.result;
+    },
+    close: () => batcher.close(),
+  };
+}
+
+/** Of several with one key, whoever inserts first wins; the others find it and compare the content. */
+async function acceptBatch<
+  Q extends Traced & Pick<Plan, 'idempotencyKey'>,
+  P extends Plan,
+  S extends Plan,
+  R,
+>(options: AcceptorOptions, kind: Kind<Q, P, S, R>, requests: readonly Q[]): Promise<Outcome<R>[]> {
+  const { db } = options;
+  const stored = await kind.find(db, requests.map(keyOf));
+  const planner = await kind.prepare(requests);
+  const refusals = new Map<Q, unknown>();
+  const plans = new Map<Q, P>();
+  for (const request of requests) {
+    if (stored.has(request.idempotencyKey)) continue;
+    try {
+      plans.set(request, planner.plan(request));
+    } catch (error) {
+      refusals.set(request, error);
+    }
+  }
+  const inserted = await insertPlans(options, kind, plans);
+  const isAnswered = (plan: P): boolean => kind.answerPlan !== undefined && inserted.has(kind.idOf(plan));
+  const unread = [...plans.values()].filter((plan) => !isAnswered(plan));
+  for (const [key, found] of await kind.find(db, unread.map(keyOf))) stored.set(key, found);
+
+  const asRepeat = (request: Q): Repeat => {
+    const before = stored.get(request.idempotencyKey);
+    return { reference: kind.referenceOf(request), endpointId: before && kind.endpointIdOf(before) };
+  };
+  const meantBy = await resolveFormerNames(db, requests.map(asRepeat), planner.knows);
+  return requests.map((request) => {
+    if (refusals.has(request)) return { refusal: refusals.get(request) };
+    const plan = plans.get(request);
+    const isNew = plan !== undefined && inserted.has(kind.idOf(plan));
+    if (isNew && kind.answerPlan !== undefined) return { result: kind.answerPlan(plan) };
+    const before = stored.get(request.idempotencyKey);
+    if (before === undefined) return { refusal: new Error(`${kind.name}: neither inserted nor there`) };
+    if (isNew) return { result: kind.answerStored(before, false) };
+    const content = planner.contentOf(request, meantBy(asRepeat(request)));
+    return content.equals(before.contentSha256)
+      ? { result: kind.answerStored(before, true) }
+      : { refusal: keyReused(kind.name) };
+  });
+}
+
+const keyOf = ({ idempotencyKey }: Pick<Plan, 'idempotencyKey'>): string => idempotencyKey;
+
+/** @returns the ids of those whose key was free */
+async function insertPlans<Q extends Traced, P extends Plan, S extends Plan, R>(
+  { db, announcer }: AcceptorOptions,
+  kind: Kind<Q, P, S, R>,
+  plans: ReadonlyMap<Q, P>,
+): Promise<ReadonlySet<string>> {
+  if (plans.size === 0) return new Set();
+  // In the order of the keys, so that two batches never wait for each other in a circle.
+  const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
+  killPoint('accept.planned');
+  const rows = await insertOnce(() => kind.insert(db, ordered));
+  killPoint('accept.committed');
+  const traceParents = await keepTraces(
+    db,
+    [...plans].map(([request, plan]) => [request, kind.deliveryIdsOf(plan)]),
+  );
+  announcer.announce(
+    [...rows.values()]
+      .flat()
+      .filter((d) => d.state === 'due')
+      .map((d) => ({ ...d, attempt: 1, traceParent: traceParents.get(d.deliveryId) })),
+  );
+  return new Set(rows.keys());
+}
 
 /** A batch that met another in a circle is the same batch a moment later; nothing of it was written. */
-export async function insertOnce<T>(insert: () => Promise<T>): Promise<T> {
+async function insertOnce<T>(insert: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await insert();
@@ -58,7 +198,7 @@ export async function insertOnce<T>(insert: () => Promise<T>): Promise<T> {
 }
 
 /** The refusal of other content under a key that is taken. */
-export function keyReused(kind: 'event' | 'reminder'): Refusal {
+function keyReused(kind: 'event' | 'reminder'): Refusal {
   return refuseField(
     '/idempotency_key',
     `this idempotency key belongs to ${kind === 'event' ? 'an event' : 'a reminder'} with other content: repeat it with what it had then; only what is another thing gets a key of its own`,

@@ -2,25 +2,12 @@ import { type Policy, parsePolicy, policyInUse } from '../../domain/policy.ts';
 import { refuseField } from '../../domain/refusal.ts';
 import { contentSha256, eventBody } from '../../domain/requests/body.ts';
 import { firstDelayMs } from '../../domain/retry.ts';
-import { type Batcher, createBatcher } from '../../runtime/batch.ts';
-import { killPoint } from '../../runtime/kill-point.ts';
 import type { Traced } from '../../runtime/traces.ts';
 import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../../store/endpoints.ts';
 import { type EventDelivery, findEventsByKey, type StoredEvent } from '../../store/events.ts';
 import type { Queryable } from '../../store/pool.ts';
 import { insertEvents, type NewDelivery, type NewEvent } from '../../store/sources.ts';
-import {
-  type AcceptorOptions,
-  inCurrentTrace,
-  insertOnce,
-  keepTraces,
-  keyReused,
-  LANES,
-  MAX_BATCH,
-  newId,
-  type Outcome,
-} from './acceptance.ts';
-import { type Repeat, resolveFormerNames } from './former-names.ts';
+import { type AcceptorOptions, createAcceptor, newId } from './acceptance.ts';
 
 /** An event as a producer hands it in. */
 export interface EventRequest extends Traced {
@@ -51,103 +38,32 @@ export interface EventAcceptor {
 }
 
 export function createEventAcceptor(options: AcceptorOptions): EventAcceptor {
-  const batcher: Batcher<EventRequest, Outcome<EventResult>> = createBatcher({
-    lanes: LANES,
-    maxBatch: MAX_BATCH,
-    run: (requests) => acceptEvents(options, requests),
-  });
-  return {
-    async publish(request) {
-      const outcome = await batcher.add(inCurrentTrace(request, options.traces));
-      if ('refusal' in outcome) throw outcome.refusal;
-      return outcome.result;
-    },
-    close: () => batcher.close(),
-  };
-}
-
-/**
- * Accepts a batch: one read of the endpoints that match, one statement that writes everything.
- *
- * Of several with one key, whoever inserts first wins; the others find it and compare the content.
- */
-async function acceptEvents(
-  options: AcceptorOptions,
-  requests: readonly EventRequest[],
-): Promise<Outcome<EventResult>[]> {
-  const { db } = options;
-  const known = await findEventsByKey(
-    db,
-    requests.map((r) => r.idempotencyKey),
-  );
-  const targets = await findTargets(db, requests);
-  const refusals = new Map<EventRequest, unknown>();
-  const plans = new Map<EventRequest, PlannedEvent>();
-  for (const request of requests) {
-    if (known.has(request.idempotencyKey)) continue;
-    try {
-      plans.set(request, planEvent(request, targets, options.timeoutMs));
-    } catch (error) {
-      refusals.set(request, error);
-    }
-  }
-  const inserted = await insertPlans(options, plans);
-  const lost = [...plans.values()].filter((plan) => !inserted.has(plan.eventId));
-  const winners = await findEventsByKey(
-    db,
-    lost.map((plan) => plan.idempotencyKey),
-  );
-  const firstOf = (request: EventRequest): StoredEvent | undefined =>
-    known.get(request.idempotencyKey) ?? winners.get(request.idempotencyKey);
-  const asRepeat = (request: EventRequest): Repeat => ({
-    reference: request.endpoint,
-    endpointId: firstOf(request)?.answer[0]?.endpoint_id,
-  });
-  const meantBy = await resolveFormerNames(db, requests.map(asRepeat), (name) =>
-    targets.byReference.has(name),
-  );
-  return requests.map((request) => {
-    if (refusals.has(request)) return { refusal: refusals.get(request) };
-    const plan = plans.get(request);
-    if (plan !== undefined && inserted.has(plan.eventId)) {
+  const acceptor = createAcceptor<EventRequest, PlannedEvent, StoredEvent, EventResult>(options, {
+    name: 'event',
+    async prepare(requests) {
+      const targets = await findTargets(options.db, requests);
       return {
-        result: { eventId: plan.eventId, type: plan.type, duplicate: false, deliveries: plan.answer },
+        plan: (request) => planEvent(request, targets, options.timeoutMs),
+        contentOf: (request, endpointMeant) => contentOf(request, targets, endpointMeant),
+        knows: (reference) => targets.byReference.has(reference),
       };
-    }
-    const before = firstOf(request);
-    if (before === undefined) return { refusal: new Error('an event was neither inserted nor there') };
-    const content = contentOf(request, targets, meantBy(asRepeat(request)));
-    if (!content.equals(before.contentSha256)) return { refusal: keyReused('event') };
-    return {
-      result: { eventId: before.eventId, type: before.type, duplicate: true, deliveries: before.answer },
-    };
+    },
+    find: findEventsByKey,
+    insert: insertEvents,
+    idOf: (plan) => plan.eventId,
+    deliveryIdsOf: (plan) => plan.deliveries.map((delivery) => delivery.deliveryId),
+    answerPlan: (plan) => toResult(plan, false),
+    answerStored: toResult,
+    referenceOf: (request) => request.endpoint,
+    endpointIdOf: (stored) => stored.answer[0]?.endpoint_id,
   });
+  return { publish: (request) => acceptor.accept(request), close: () => acceptor.close() };
 }
 
 type PlannedEvent = NewEvent & { readonly answer: readonly EventDelivery[] };
 
-/** @returns the ids of those whose key was free */
-async function insertPlans(
-  { db, announcer }: AcceptorOptions,
-  plans: ReadonlyMap<EventRequest, PlannedEvent>,
-): Promise<ReadonlySet<string>> {
-  if (plans.size === 0) return new Set();
-  // In the order of the keys, so that two batches never wait for each other in a circle.
-  const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
-  killPoint('accept.planned');
-  const rows = await insertOnce(() => insertEvents(db, ordered));
-  killPoint('accept.committed');
-  const traceParents = await keepTraces(
-    db,
-    [...plans].map(([request, plan]) => [request, plan.deliveries.map((d) => d.deliveryId)]),
-  );
-  announcer.announce(
-    [...rows.values()]
-      .flat()
-      .filter((d) => d.state === 'due')
-      .map((d) => ({ ...d, attempt: 1, traceParent: traceParents.get(d.deliveryId) })),
-  );
-  return new Set(rows.keys());
+function toResult({ eventId, type, answer }: PlannedEvent | StoredEvent, duplicate: boolean): EventResult {
+  return { eventId, type, duplicate, deliveries: answer };
 }
 
 interface Targets {

@@ -1,24 +1,11 @@
 import type { Calendars } from '../../domain/calendar/calendars.ts';
 import { Refusal, refuseField } from '../../domain/refusal.ts';
 import { contentSha256, reminderBody } from '../../domain/requests/body.ts';
-import { type Batcher, createBatcher } from '../../runtime/batch.ts';
-import { killPoint } from '../../runtime/kill-point.ts';
 import type { Traced } from '../../runtime/traces.ts';
 import { type Endpoint, findEndpoints } from '../../store/endpoints.ts';
 import { findRemindersByKey, type Reminder } from '../../store/reminders.ts';
 import { insertReminders, type NewReminder } from '../../store/sources.ts';
-import {
-  type AcceptorOptions,
-  inCurrentTrace,
-  insertOnce,
-  keepTraces,
-  keyReused,
-  LANES,
-  MAX_BATCH,
-  newId,
-  type Outcome,
-} from './acceptance.ts';
-import { type Repeat, resolveFormerNames } from './former-names.ts';
+import { type AcceptorOptions, createAcceptor, newId } from './acceptance.ts';
 
 /** A reminder as a producer hands it in. */
 export interface ReminderRequest extends Traced {
@@ -61,21 +48,29 @@ export interface ReminderAcceptor {
 }
 
 export function createReminderAcceptor(options: ReminderAcceptorOptions): ReminderAcceptor {
-  const batcher: Batcher<ReminderRequest, Outcome<ReminderResult>> = createBatcher({
-    lanes: LANES,
-    maxBatch: MAX_BATCH,
-    run: (requests) => acceptReminders(options, requests),
+  const acceptor = createAcceptor<ReminderRequest, NewReminder, Reminder, ReminderResult>(options, {
+    name: 'reminder',
+    async prepare(requests) {
+      const context = await openContext(options, [...new Set(requests.map((r) => r.endpoint))]);
+      return {
+        plan: (request) => planReminder(request, context),
+        contentOf: (request, endpointMeant) => contentOf(request, context, endpointMeant),
+        knows: (reference) => context.byReference.has(reference),
+      };
+    },
+    find: findRemindersByKey,
+    insert: insertReminders,
+    idOf: (plan) => plan.reminderId,
+    deliveryIdsOf: (plan) => [plan.delivery.deliveryId],
+    answerPlan: undefined,
+    answerStored: (reminder, duplicate) => ({ reminder, duplicate }),
+    referenceOf: (request) => request.endpoint,
+    endpointIdOf: (reminder) => reminder.endpointId,
   });
   return {
-    async schedule(request) {
-      const outcome = await batcher.add(inCurrentTrace(request, options.traces));
-      if ('refusal' in outcome) throw outcome.refusal;
-      return outcome.result;
-    },
-    async plan(request) {
-      return planReminder(request, { ...(await findEndpoints(options.db, [request.endpoint])), options });
-    },
-    close: () => batcher.close(),
+    schedule: (request) => acceptor.accept(request),
+    plan: async (request) => planReminder(request, await openContext(options, [request.endpoint])),
+    close: () => acceptor.close(),
   };
 }
 
@@ -85,67 +80,11 @@ interface Context {
   readonly options: ReminderAcceptorOptions;
 }
 
-/** As for events: of several with one key, whoever inserts first wins; the others find it and compare the content. */
-async function acceptReminders(
+async function openContext(
   options: ReminderAcceptorOptions,
-  requests: readonly ReminderRequest[],
-): Promise<Outcome<ReminderResult>[]> {
-  const { db, announcer } = options;
-  const context = { ...(await findEndpoints(db, [...new Set(requests.map((r) => r.endpoint))])), options };
-  const known = await findRemindersByKey(
-    db,
-    requests.map((r) => r.idempotencyKey),
-  );
-  const refusals = new Map<ReminderRequest, unknown>();
-  const plans = new Map<ReminderRequest, NewReminder>();
-  for (const request of requests) {
-    if (known.has(request.idempotencyKey)) continue;
-    try {
-      plans.set(request, planReminder(request, context));
-    } catch (error) {
-      refusals.set(request, error);
-    }
-  }
-  let inserted = new Set<string>();
-  if (plans.size > 0) {
-    // In the order of the keys, so that two batches never wait for each other in a circle.
-    const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
-    killPoint('accept.planned');
-    const rows = await insertOnce(() => insertReminders(db, ordered));
-    killPoint('accept.committed');
-    inserted = new Set(rows.keys());
-    const traceParents = await keepTraces(
-      db,
-      [...plans].map(([request, plan]) => [request, [plan.delivery.deliveryId]]),
-    );
-    announcer.announce(
-      [...rows.values()]
-        .flat()
-        .filter((d) => d.state === 'due')
-        .map((d) => ({ ...d, attempt: 1, traceParent: traceParents.get(d.deliveryId) })),
-    );
-    for (const [key, reminder] of await findRemindersByKey(
-      db,
-      ordered.map((r) => r.idempotencyKey),
-    )) {
-      known.set(key, reminder);
-    }
-  }
-  const asRepeat = (request: ReminderRequest): Repeat => ({
-    reference: request.endpoint,
-    endpointId: known.get(request.idempotencyKey)?.endpointId,
-  });
-  const meantBy = await resolveFormerNames(db, requests.map(asRepeat), (name) =>
-    context.byReference.has(name),
-  );
-  return requests.map((request) => {
-    if (refusals.has(request)) return { refusal: refusals.get(request) };
-    const reminder = known.get(request.idempotencyKey);
-    if (reminder === undefined) return { refusal: new Error('a reminder was neither inserted nor there') };
-    if (inserted.has(plans.get(request)?.reminderId ?? '')) return { result: { reminder, duplicate: false } };
-    const same = contentOf(request, context, meantBy(asRepeat(request))).equals(reminder.contentSha256);
-    return same ? { result: { reminder, duplicate: true } } : { refusal: keyReused('reminder') };
-  });
+  references: readonly string[],
+): Promise<Context> {
+  return { ...(await findEndpoints(options.db, references)), options };
 }
 
 function planReminder(request: ReminderRequest, context: Context): NewReminder {

@@ -133,3 +133,17 @@ export async function listAuditRecords(
   });
   return result.rows.map(toRecord);
 }
+
+/** The audit records of one delivery, its first cycle first. */
+export async function listAuditRecordsOf(db: Queryable, deliveryId: string): Promise<AuditRecord[]> {
+  const result = await db.query<Row>({
+    name: 'list_audit_records_of_delivery',
+    text: `
+      select ${COLUMNS}
+        from audit_record a
+       where a.delivery_id = $1
+       order by a.cycle`,
+    values: [deliveryId],
+  });
+  return result.rows.map(toRecord);
+}

@@ -1,3 +1,4 @@
+import { kindOf } from '../kind.ts';
 import type { Queryable } from '../pool.ts';
 
 /** A reminder or event with its deliveries. */
@@ -84,7 +85,7 @@ export async function eraseBody(
                trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), 'erase', $3, $4)
           from erased
          where d.delivery_id = any($2)
-        returning d.delivery_id, case when d.reminder_id is null then 'event' else 'reminder' end as kind,
+        returning d.delivery_id, ${kindOf('d')} as kind,
                   d.trail_length, d.trail_sha256
       ), told as (
         insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)

@@ -9,6 +9,7 @@ import type {
   RecordRow,
   ReminderRow,
 } from '../../domain/audit/facts.ts';
+import { kindOf } from '../kind.ts';
 import type { Queryable } from '../pool.ts';
 import { FACT_TYPES } from './fact-types.ts';
 
@@ -73,7 +74,7 @@ function groupById<T>(rows: readonly Of<T>[]): Map<string, Omit<Of<T>, 'delivery
 }
 
 const DELIVERY = `
-  select delivery_id, case when reminder_id is null then 'event' else 'reminder' end as kind,
+  select delivery_id, ${kindOf('delivery')} as kind,
          coalesce(reminder_id, event_id) as source_id, endpoint_id, contract_ref, idempotency_key, state, dead_reason,
          due_at, scheduled_at, deadline_at, attempt, attempt_base, cycle, revision, created_at, ended_at, trail_length,
          trail_sha256

@@ -1,4 +1,5 @@
 import type { Position } from '../due.ts';
+import { kindOf } from '../kind.ts';
 import type { Queryable } from '../pool.ts';
 
 /** A delivery with a deadline that might be at risk, with what decides it. */
@@ -53,7 +54,7 @@ export async function listRiskCandidates(
          order by due_at, delivery_id
          limit $5
       )
-      select p.delivery_id, case when p.reminder_id is null then 'event' else 'reminder' end as kind, p.state,
+      select p.delivery_id, ${kindOf('p')} as kind, p.state,
              p.attempts,
              1000 * extract(epoch from p.deadline_at - now())::float8 as margin_ms,
              1000 * extract(epoch from now() - p.due_at)::float8 as overdue_ms,
@@ -145,7 +146,7 @@ export async function flagAtRisk(
           join asked a on a.delivery_id = l.delivery_id
          where d.delivery_id = l.delivery_id
         returning d.delivery_id, d.contract_ref, d.endpoint_id, d.deadline_at, d.trail_length, d.trail_sha256, a.trail,
-                  case when d.reminder_id is null then 'event' else 'reminder' end as kind
+                  ${kindOf('d')} as kind
       ), told as (
         insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
         select kind, delivery_id, trail_length, now(), 'at_risk', $3, trail, trail_sha256
