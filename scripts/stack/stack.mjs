@@ -1,6 +1,7 @@
 // The two servers together: started, adopted, shared, stopped.
 
 import { mkdirSync, rmSync } from 'node:fs';
+import { findGiven, takeBack } from './given.mjs';
 import { hold, letGo, listHolders, withLock } from './lock.mjs';
 import { build, installModules } from './npm.mjs';
 import { elsewhere, local, logs } from './place.mjs';
@@ -9,25 +10,20 @@ import { isRabbitmqRunning, startRabbitmq, stopRabbitmq } from './rabbitmq.mjs';
 import { Failure, Interrupted, say } from './report.mjs';
 import { developmentSealingKeyFile } from './sealing-key.mjs';
 import { changeState, readState } from './state.mjs';
+import { applyTopology } from './topology.mjs';
 
 const servers = {
   postgres: {
-    given: 'DUEPOST_DATABASE_URL',
     isRunning: isPostgresRunning,
     start: startPostgres,
     stop: stopPostgres,
   },
   rabbitmq: {
-    given: 'DUEPOST_AMQP_URL',
     isRunning: isRabbitmqRunning,
     start: startRabbitmq,
     stop: stopRabbitmq,
   },
 };
-
-function isGiven(name) {
-  return (process.env[servers[name].given] ?? '') !== '';
-}
 
 /** The lock, with one clear line where .local cannot be written. */
 async function inTurn(name, signal, body) {
@@ -44,10 +40,13 @@ async function inTurn(name, signal, body) {
   }
 }
 
+/** Gives whether it had to be started. */
 async function ensureServer(name, { fsync, others, signal }) {
-  if (isGiven(name)) {
-    say(name, `using ${servers[name].given} as it is; unset it for a private server`);
-    return;
+  const former = await takeBack(name);
+  const given = findGiven(name);
+  if (given !== undefined) {
+    say(name, `using ${given} as it is; unset it for a private server`);
+    return false;
   }
   const { isRunning, start, stop } = servers[name];
   const recorded = readState()[name];
@@ -56,10 +55,14 @@ async function ensureServer(name, { fsync, others, signal }) {
     say(name, `running already on 127.0.0.1:${recorded.port}`);
     // Others may be using it: durability is only ever added for them, and taken away when nobody is there.
     if (name === 'postgres' && (fsync || others.length === 0)) setDurability(recorded, { fsync, record });
-    return;
+    return false;
   }
   if (recorded !== undefined) await stop(recorded);
   await start({ fsync, record, signal });
+  if (former !== undefined && readState()[name].url !== former) {
+    say(name, 'not where this shell looks for it: eval "$(npm run -s services -- up)"');
+  }
+  return true;
 }
 
 async function stopServers() {
@@ -99,6 +102,10 @@ export async function joinStack({ name, fsync = false, prepare = false, signal }
       await stopUnlessUsed();
       throw signal.aborted ? new Interrupted() : failed.signal.reason;
     }
+    const [, isNewBroker] = await Promise.all(parts);
+    if (isNewBroker && others.some((holder) => holder.name === 'npm start')) {
+      await applyTopology({ env: createEnvironment('development'), signal });
+    }
     hold(name);
   });
 }
@@ -117,8 +124,8 @@ export function createEnvironment(environment) {
   const { postgres, rabbitmq } = readState();
   const env = { ...process.env };
   if ((env.DUEPOST_ENV ?? '') === '') env.DUEPOST_ENV = environment;
-  if (!isGiven('postgres')) env.DUEPOST_DATABASE_URL = postgres.url;
-  if (!isGiven('rabbitmq')) {
+  if (findGiven('postgres') === undefined) env.DUEPOST_DATABASE_URL = postgres.url;
+  if (findGiven('rabbitmq') === undefined) {
     env.DUEPOST_AMQP_URL = rabbitmq.url;
     env.DUEPOST_MANAGEMENT_URL = rabbitmq.managementUrl;
   }
