@@ -36,14 +36,6 @@ export function idTime(id: string): Date {
   return new Date(ms);
 }
 
-/**
- * The prefix and the ten characters of the time: sorts before every id made at that millisecond or later, and
- * after every earlier one. Instants before 1970 count as 1970.
- */
-export function idLowerBound(prefix: IdPrefix, at: Date): string {
-  return `${prefix}_${encodeTime(Math.max(0, at.getTime()))}`;
-}
-
 /** 48 bits after two zero bits are exactly ten characters. */
 function encodeTime(ms: number): string {
   if (!(ms >= 0 && ms < TIME_LIMIT_MS)) throw new RangeError('the time of an id must fit 48 bits');

@@ -2,8 +2,6 @@
 export interface Batcher<I, O> {
   /** Resolves with the result for this item; rejects with the error of its whole batch. Rejects after `close`. */
   add(item: I): Promise<O>;
-  /** How many items wait or are being run. */
-  readonly size: number;
   /** Takes nothing more and waits until everything added is settled. */
   close(): Promise<void>;
 }
@@ -15,8 +13,6 @@ export interface BatcherOptions<I, O> {
   /** How many batches may run at the same time. */
   readonly lanes: number;
   readonly maxBatch: number;
-  /** A second bound, such as bytes: a batch ends before the item that would exceed `max`; one item always fits. */
-  readonly weigh?: { readonly of: (item: I) => number; readonly max: number };
 }
 
 interface Waiting<I, O> {
@@ -31,7 +27,7 @@ interface Waiting<I, O> {
  * Alone, an item waits only for the end of the current turn of the event loop; under load batches grow by themselves.
  */
 export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O> {
-  const { run, lanes, maxBatch, weigh } = options;
+  const { run, lanes, maxBatch } = options;
   let queue: Waiting<I, O>[] = [];
   let taken = 0; // entries before this index have left the queue; cut off in one go, never shifted one by one
   let running = 0;
@@ -52,8 +48,7 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
   }
 
   function takeBatch(): Waiting<I, O>[] {
-    let end = Math.min(queue.length, taken + maxBatch);
-    if (weigh !== undefined) end = endByWeight(end, weigh);
+    const end = Math.min(queue.length, taken + maxBatch);
     const batch = queue.slice(taken, end);
     taken = end;
     if (taken === queue.length) {
@@ -64,15 +59,6 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
       taken = 0;
     }
     return batch;
-  }
-
-  function endByWeight(limit: number, { of, max }: NonNullable<typeof weigh>): number {
-    let weight = 0;
-    for (let index = taken; index < limit; index += 1) {
-      weight += of((queue[index] as Waiting<I, O>).item);
-      if (weight > max && index > taken) return index;
-    }
-    return limit;
   }
 
   async function runLane(batch: Waiting<I, O>[]): Promise<void> {
@@ -100,9 +86,6 @@ export function createBatcher<I, O>(options: BatcherOptions<I, O>): Batcher<I, O
         queue.push({ item, resolve, reject });
         schedule();
       });
-    },
-    get size() {
-      return inHand + queue.length - taken;
     },
     close() {
       closing ??= withResolver();

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createId, type IdPrefix, idLowerBound, idTime, isId } from '../../src/domain/ids.ts';
+import { createId, type IdPrefix, idTime, isId } from '../../src/domain/ids.ts';
 
 const prefixes: readonly IdPrefix[] = ['dlv', 'att', 'rem', 'evt', 'ep', 'key'];
 const prefix = fc.constantFrom(...prefixes);
@@ -41,18 +41,6 @@ describe('ids', () => {
         expect(createId('dlv', a, first) < createId('dlv', b, second)).toBe(a < b);
       }),
     );
-  });
-
-  it('have a lower bound that separates a millisecond from the one before', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 2 ** 48 - 1 }), random, (ms, bytes) => {
-        const bound = idLowerBound('evt', new Date(ms));
-        expect(bound).toHaveLength('evt_'.length + 10);
-        expect(bound < createId('evt', ms, bytes)).toBe(true);
-        expect(bound > createId('evt', ms - 1, new Uint8Array(10).fill(0xff))).toBe(true);
-      }),
-    );
-    expect(idLowerBound('key', new Date(-1))).toBe('key_0000000000');
   });
 
   it('are not repeated within a millisecond', () => {

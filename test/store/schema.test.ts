@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { idLowerBound } from '../../src/domain/ids.ts';
+import { createId } from '../../src/domain/ids.ts';
 import { FINAL_STATES, STATES, type State, TRANSITIONS } from '../../src/domain/state.ts';
 import { packageRoot } from '../../src/runtime/build-info.ts';
 import { ensurePartitions, migrate } from '../../src/store/migrate.ts';
@@ -9,6 +9,7 @@ import { recordLog } from '../support/recorded-log.ts';
 import { dumpSchema } from '../support/schema-dump.ts';
 
 let database: TestDatabase;
+const idOf = (at: Date): string => createId('dlv', at.getTime(), Buffer.alloc(10));
 
 beforeAll(async () => {
   database = await openTestDatabase();
@@ -109,7 +110,7 @@ test.each([
   ['audit_record', RECORD, 'attempts = 0'],
   ['operation', OPERATION, "actor = 'somebody else'"],
 ])('%s is append-only', async (table, insert, change) => {
-  await database.pool.query(insert, [`${idLowerBound('dlv', new Date())}${'0'.repeat(16)}`]);
+  await database.pool.query(insert, [idOf(new Date())]);
   await expect(database.pool.query(`update ${table} set ${change}`)).rejects.toThrow(/is append-only/);
   await expect(database.pool.query(`delete from ${table}`)).rejects.toThrow(/is append-only/);
 });
@@ -123,11 +124,9 @@ test('evidence of this month and of the three ahead has its partition, and makin
   expect(rows[0].n).toBe(3 * 2 * 4);
   const now = new Date();
   const ahead = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 4, 0, 23, 59));
-  await database.pool.query(ENTRY, [`${idLowerBound('dlv', ahead)}${'1'.repeat(16)}`]);
+  await database.pool.query(ENTRY, [idOf(ahead)]);
   const beyond = new Date(ahead.getTime() + 3_600_000);
-  await expect(
-    database.pool.query(ENTRY, [`${idLowerBound('dlv', beyond)}${'0'.repeat(16)}`]),
-  ).rejects.toThrow(/no partition of relation/);
+  await expect(database.pool.query(ENTRY, [idOf(beyond)])).rejects.toThrow(/no partition of relation/);
 });
 
 test('migrations that start twice at once are applied once', async () => {
