@@ -24,6 +24,7 @@ import { addEndpoint } from './endpoint/command.ts';
 import { addRemind } from './import/remind.ts';
 import { addKey } from './key.ts';
 import { addMigrate } from './migrate.ts';
+import { isOutOfPlace, NOT_WRITTEN, watchOutput } from './output.ts';
 import { addPublish } from './publish.ts';
 import { addReceive } from './receive.ts';
 import { addReschedule } from './reschedule.ts';
@@ -84,23 +85,21 @@ First steps:
   duepost publish --type order.created --payload '{"total":12}'
   duepost start                     all roles, until Ctrl-C
 
-Answers go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage.`;
+Answers go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 wrong usage,
+74 the answer could not be written.`;
 
 /**
  * Runs one command line.
  *
- * @returns the exit code: 0 done, 1 failed, 2 wrong usage
+ * @returns the exit code: 0 done, 1 failed, 2 wrong usage, 74 the answer could not be written
  */
 export async function runProgram(args: readonly string[]): Promise<number> {
-  // Whoever reads only the beginning (head, less) is no reason to fail.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
+  const exitCodeFor = watchOutput();
   try {
     await createProgram().parseAsync(args, { from: 'user' });
-    return typeof process.exitCode === 'number' ? process.exitCode : DONE;
+    return exitCodeFor(typeof process.exitCode === 'number' ? process.exitCode : DONE);
   } catch (error) {
-    return report(error);
+    return exitCodeFor(report(error));
   }
 }
 
@@ -125,7 +124,7 @@ function report(error: unknown): number {
   }
   for (const line of reasonOf(error).split('\n')) complain(line);
   if (isAboutServers(error)) complain('duepost doctor looks at the database and the broker');
-  return FAILED;
+  return isOutOfPlace(error) ? NOT_WRITTEN : FAILED;
 }
 
 function isAboutServers(error: unknown): boolean {

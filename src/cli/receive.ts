@@ -42,7 +42,7 @@ export function addReceive(program: Command): void {
 
 async function receive(options: ReceiveOptions): Promise<void> {
   const json = options.json ?? false;
-  const ended = nextSignal();
+  const ended = nextEnd();
   const receiver = await startPracticeReceiver({
     port: options.port,
     answers: options.answer,
@@ -57,10 +57,12 @@ async function receive(options: ReceiveOptions): Promise<void> {
   writeAnswer({ summary }, json ? undefined : () => `\n${formatFields(summary)}`, true);
 }
 
-function nextSignal(): Promise<void> {
+function nextEnd(): Promise<void> {
   return new Promise((resolve) => {
     process.once('SIGINT', () => resolve());
     process.once('SIGTERM', () => resolve());
+    // Nobody reads any more.
+    process.stdout.once('error', () => resolve());
   });
 }
 

@@ -96,10 +96,14 @@ async function runExport(context: Context, options: ExportOptions): Promise<void
   complain(`${count} ${count === 1 ? 'delivery' : 'deliveries'} exported${unsigned}`);
 }
 
-/** Resolves when a pipe has taken all of it: the process ends right after. */
+/** Resolves when a pipe has taken all of it, or its reader has gone: the process ends right after. */
 function writeWhole(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+    process.stdout.write(text, (error) => {
+      if (!error || (error as NodeJS.ErrnoException).code === 'EPIPE') resolve();
+      // Whoever watches stdout has said why.
+      else reject(new CheckFailed());
+    });
   });
 }
 

@@ -47,6 +47,8 @@ async function watch(context: Context, overviews: OverviewTaker): Promise<void> 
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   process.once('SIGTERM', () => interrupted.abort());
+  // Nobody looks any more.
+  process.stdout.once('error', () => interrupted.abort());
   const isScreen = process.stdout.isTTY && !context.json;
   if (isScreen) {
     process.stdout.write(ENTER);
