@@ -7,6 +7,7 @@ import { SCHEMAS } from './answers.ts';
 import { addApi } from './api.ts';
 import { addDocument, addDocumentRoute } from './openapi.ts';
 import type { Api } from './parts.ts';
+import { explainListening } from './port.ts';
 import { createProblem, PROBLEM_TYPE, type Problem, toProblem } from './problems.ts';
 import { addJsonParser, compileValidator } from './read.ts';
 import { addOperationRoutes, type OperationOptions } from './routes/operation.ts';
@@ -73,10 +74,7 @@ export async function startHttpServer(options: HttpOptions): Promise<HttpServer>
   app.after(() => refuseOtherMethods(app, methods));
 
   await app.listen({ host: http.host, port: http.port }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'EADDRINUSE') {
-      error.message = `port ${http.port} of ${http.host} is taken already: set DUEPOST_HTTP_PORT to another, or to 0 for any that is free`;
-    }
-    throw error;
+    throw explainListening(error, http);
   });
   const address = app.server.address();
   const port = typeof address === 'object' && address !== null ? address.port : http.port;

@@ -1,3 +1,4 @@
+import { requireFreePort } from '../http/port.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
@@ -20,6 +21,8 @@ export interface Running extends Stop {
 
 /** Starts the roles of one process; stops all when one cannot start. */
 export async function startRoles(roles: readonly Role[], config: Config, log: Log): Promise<Running> {
+  // Other things take seconds to open, and would have to be closed again.
+  await requireFreePort(config.http);
   let httpUrl = '';
   const stop = await inScope(async (scope) => {
     const telemetry = scope.own(openTelemetry(config.telemetry, log), (t) => t.close());

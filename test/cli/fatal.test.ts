@@ -1,5 +1,7 @@
 import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,6 +47,22 @@ const FAULTS: [string, Record<string, string>, string][] = [
   ['pending migrations', {}, 'run duepost migrate'],
   ['a bug', { NODE_OPTIONS: PLANTED_BUG }, 'planted bug'],
 ];
+
+test('a port that is taken is the only thing a start says, before it looks at either server', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const { code, stderr } = await runCli(['start'], {
+    ...SERVERS(),
+    DUEPOST_HTTP_PORT: String(port),
+    DUEPOST_DATABASE_URL: 'postgres://127.0.0.1:1/x',
+  });
+  taken.close();
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `duepost: port ${port} of 127.0.0.1 is taken already: set DUEPOST_HTTP_PORT to another, or to 0 for any that is free\n`,
+  });
+});
 
 describe.each(FAULTS)('%s', (_, changes, reason) => {
   test(`ends the start with its reason on stderr every time, into a pipe`, async () => {
