@@ -1,19 +1,15 @@
-import Type, { type TSchema } from 'typebox';
+import Type from 'typebox';
+import { Bundle } from '../domain/audit/bundle.ts';
 import { oneOf } from '../domain/requests/one-of.ts';
+import { DeadReason } from '../domain/requests/operations.ts';
+import { DeadlinePolicy, Policy, SchedulePolicy } from '../domain/requests/policy.ts';
 import { STATES } from '../domain/state.ts';
-import { PROBLEM_TYPE, PROBLEMS } from './problems.ts';
+import { Calendar, DueProof, DueStep, Explanation } from './calendar-answers.ts';
+import { Day, Id, Instant, named, orNull, pageOf, refTo, Sha256, Text, Whole } from './describe.ts';
+import { PROBLEMS } from './problems.ts';
 
-// Answers as they are documented. Members may be added: these objects are open, unlike requests.
-
-function orNull<T extends TSchema>(schema: T) {
-  return Type.Union([schema, Type.Null()]);
-}
-
-const Instant = Type.String({ format: 'date-time', description: 'RFC 3339, UTC.' });
-const Text = Type.String();
-const Whole = Type.Integer();
 const State = oneOf([...STATES]);
-const Anything = Type.Record(Text, Type.Any());
+const Outcome = oneOf(['delivered', 'retryable', 'terminal', 'unknown']);
 
 // Schemas that have a name in the document.
 
@@ -31,14 +27,14 @@ const EndpointTls = named('EndpointTls', {
 });
 
 export const Endpoint = named('Endpoint', {
-  endpoint_id: Text,
+  endpoint_id: Id('ep'),
   name: Text,
   url: Text,
   status: oneOf(['active', 'paused', 'disabled']),
   status_reason: orNull(Text),
   mode: oneOf(['live', 'shadow']),
   event_types: Type.Array(Text),
-  policy: Type.Union([Anything, Type.Null()], { description: 'null: the default of what is sent.' }),
+  policy: orNull(Policy, { description: 'When it is tried again; null: the default of what is sent.' }),
   max_in_flight: orNull(Whole),
   headers: Type.Record(Text, Text, { description: 'Names only: values are not shown.' }),
   tls: Type.Union([refTo(EndpointTls), Type.Null()], { description: 'Certificates of its own; null: none.' }),
@@ -53,12 +49,12 @@ export const EndpointWithSecret = named('EndpointWithSecret', {
 });
 
 export const Reminder = named('Reminder', {
-  reminder_id: Text,
-  delivery_id: Text,
+  reminder_id: Id('rem'),
+  delivery_id: Id('dlv'),
   contract_ref: Text,
-  endpoint_id: Text,
+  endpoint_id: Id('ep'),
   type: Text,
-  renewal_date: Text,
+  renewal_date: Day,
   notice_period: Text,
   jurisdiction: Text,
   time_zone: Text,
@@ -69,7 +65,7 @@ export const Reminder = named('Reminder', {
   revision: Whole,
   duplicate: Type.Boolean(),
   idempotency_key: Text,
-  due_proof: Anything,
+  due_proof: refTo(DueProof),
   created_at: Instant,
 });
 
@@ -79,15 +75,15 @@ export const RescheduledReminder = named('RescheduledReminder', {
 });
 
 const EventDelivery = Type.Object({
-  delivery_id: Type.Optional(Text),
-  endpoint_id: Text,
+  delivery_id: Type.Optional(Id('dlv')),
+  endpoint_id: Id('ep'),
   state: oneOf([...STATES, 'skipped'], {
     description: '`skipped`: the endpoint was disabled, and there is no delivery.',
   }),
 });
 
 export const Event = named('Event', {
-  event_id: Text,
+  event_id: Id('evt'),
   type: Text,
   duplicate: Type.Boolean(),
   deliveries: Type.Array(EventDelivery),
@@ -103,9 +99,7 @@ export const StoredEvent = named('StoredEvent', {
 const Attempt = named('Attempt', {
   attempt: Whole,
   cycle: Whole,
-  outcome: Type.Union([oneOf(['delivered', 'retryable', 'terminal', 'unknown']), Type.Null()], {
-    description: 'null: it is under way.',
-  }),
+  outcome: orNull(Outcome, { description: 'null: it is under way.' }),
   late: Type.Boolean({ description: 'The result came after the claim had expired.' }),
   status: orNull(Whole),
   error: orNull(Text),
@@ -124,7 +118,7 @@ const Attempt = named('Attempt', {
 });
 
 export const Delivery = named('Delivery', {
-  delivery_id: Text,
+  delivery_id: Id('dlv'),
   state: State,
   due_at: Type.String({
     format: 'date-time',
@@ -140,12 +134,12 @@ export const Delivery = named('Delivery', {
   revision: Whole,
   idempotency_key: Text,
   contract_ref: orNull(Text),
-  endpoint_id: Text,
+  endpoint_id: Id('ep'),
   endpoint_name: Text,
   endpoint_status: Endpoint.properties.status,
-  reminder_id: orNull(Text),
-  event_id: orNull(Text),
-  dead_reason: orNull(Text),
+  reminder_id: orNull(Id('rem')),
+  event_id: orNull(Id('evt')),
+  dead_reason: orNull(DeadReason),
   claimed_by: orNull(Text),
   claim_expires_at: orNull(Instant),
   created_at: Instant,
@@ -159,7 +153,7 @@ export const DeliveryWithAttempts = named('DeliveryWithAttempts', {
 
 export const DeadLetter = named('DeadLetter', {
   ...Delivery.properties,
-  last_outcome: orNull(Text),
+  last_outcome: orNull(Outcome),
   last_status: orNull(Whole),
   last_error: orNull(Text),
 });
@@ -176,14 +170,14 @@ export const Replay = named('Replay', {
 });
 
 export const AuditRecord = named('AuditRecord', {
-  delivery_id: Text,
+  delivery_id: Id('dlv'),
   kind: oneOf(['reminder', 'event']),
   cycle: Whole,
   contract_ref: orNull(Text),
   state: State,
-  dead_reason: orNull(Text),
+  dead_reason: orNull(DeadReason),
   idempotency_key: Text,
-  body_sha256: Text,
+  body_sha256: Sha256,
   attempts: Whole,
   first_attempt_at: orNull(Instant),
   finished_at: Instant,
@@ -193,32 +187,11 @@ export const AuditRecord = named('AuditRecord', {
   in_time: Type.Boolean(),
   shadow: Type.Boolean({ description: 'Whether nothing was sent, because the endpoint was in shadow mode.' }),
   actor: Text,
-  endpoint_id: Text,
+  endpoint_id: Id('ep'),
   endpoint_url: Text,
 });
 
-export const Explanation = named('Explanation', {
-  due_at: Instant,
-  deadline_at: Instant,
-  time_zone: Text,
-  steps: Type.Array(Type.Object({ rule: Text, local: Text, instant: Instant, note: Text })),
-  proof: Anything,
-});
-
-export const Calendar = named('Calendar', {
-  calendar_code: Text,
-  name: orNull(Text),
-  holidays_from: orNull(Text),
-  time_zone: orNull(Text),
-  time_zones: Type.Array(Text),
-  weekend: Type.Array(Text),
-  opening_hours: Type.Record(Text, Type.Array(Text)),
-  year: orNull(Whole),
-  holidays: Type.Array(Type.Object({ date: Text, hours: Text, name: Text })),
-  exceptions: Type.Array(Type.Object({ date: Text, kind: Text, hours: Type.Array(Text), reason: Text })),
-  sources: Type.Array(Text),
-  calendar_sha256: Text,
-});
+export const EvidenceBundle = { ...Bundle, $id: 'EvidenceBundle' };
 
 export const Readiness = named('Readiness', {
   ready: Type.Boolean(),
@@ -236,55 +209,39 @@ export const Problem = named('Problem', {
   ),
 });
 
+export const EndpointPage = pageOf(Endpoint);
+export const ReminderPage = pageOf(Reminder);
+export const DeliveryPage = pageOf(Delivery);
+export const DeadLetterPage = pageOf(DeadLetter);
+export const AuditRecordPage = pageOf(AuditRecord);
+
 export const SCHEMAS = [
   Certificate,
   EndpointTls,
+  SchedulePolicy,
+  DeadlinePolicy,
   Endpoint,
   EndpointWithSecret,
+  EndpointPage,
+  DueStep,
+  DueProof,
   Reminder,
   RescheduledReminder,
+  ReminderPage,
   Event,
   StoredEvent,
   Attempt,
   Delivery,
   DeliveryWithAttempts,
+  DeliveryPage,
   DeadLetter,
+  DeadLetterPage,
   Replay,
   AuditRecord,
+  AuditRecordPage,
+  EvidenceBundle,
   Explanation,
   Calendar,
   Readiness,
   Problem,
 ];
-
-function named<T extends Record<string, TSchema>>(id: string, members: T) {
-  return Type.Object(members, { $id: id });
-}
-
-/** The schema by its name. */
-export function refTo(schema: object): TSchema {
-  return Type.Unsafe({ $ref: `${(schema as { $id?: string }).$id}#` });
-}
-
-/** An answer with one of the named schemas. */
-export function answer(schema: object, description: string): TSchema {
-  return Type.Unsafe({ description, content: { 'application/json': { schema: refTo(schema) } } });
-}
-
-/** An answer with a page of them. */
-export function pageOf(schema: object, description: string): TSchema {
-  const page = Type.Object({
-    data: Type.Array(refTo(schema)),
-    next_cursor: orNull(Text),
-    has_more: Type.Boolean(),
-  });
-  return Type.Unsafe({ description, content: { 'application/json': { schema: page } } });
-}
-
-/** What every call may answer instead. */
-export const REFUSED: Record<string, TSchema> = {
-  default: Type.Unsafe({
-    description: 'A problem (RFC 9457).',
-    content: { [PROBLEM_TYPE]: { schema: refTo(Problem) } },
-  }),
-};

@@ -1,11 +1,11 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../domain/refusal.ts';
-import { REFUSED } from './answers.ts';
 import { createAuthenticator, requireScope } from './auth.ts';
 import type { Api } from './parts.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { NO_QUERY } from './read.ts';
+import { refusals } from './refusals.ts';
 import { REQUEST_SCHEMAS } from './requests.ts';
 import { addAuditRoutes } from './routes/audit.ts';
 import { addCalendarRoutes } from './routes/calendars.ts';
@@ -26,11 +26,18 @@ export async function addApi(app: FastifyInstance, api: Api): Promise<void> {
       const v1 = instance.withTypeProvider<TypeBoxTypeProvider>();
       v1.decorateRequest('principal', undefined as never);
       v1.addHook('onRoute', (route) => {
+        const { scopes = ['admin'], refuses = [] } = route.config ?? {};
+        const { schema } = route;
+        const scope = `Needs a key with the scope ${scopes.map((name) => `\`${name}\``).join(' or ')}.`;
         route.schema = {
           querystring: NO_QUERY,
           security: [{ key: [] }],
-          ...route.schema,
-          response: { ...(route.schema?.response as object), ...REFUSED },
+          ...schema,
+          description: [schema?.description, scope].filter((text) => text !== undefined).join(' '),
+          response: {
+            ...(schema?.response as object),
+            ...refusals(refuses, { hasBody: schema?.body !== undefined }),
+          },
         };
       });
       v1.addHook('onRequest', async (request, reply) => {

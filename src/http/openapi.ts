@@ -2,17 +2,27 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
 import { version } from '../runtime/build-info.ts';
+import { describeWebhooks } from './webhooks.ts';
 
 /** Of the document what is looked at here. */
 interface Document {
-  readonly paths: Record<
-    string,
-    Record<
-      string,
-      { requestBody?: { required?: boolean; content: Record<string, { schema?: { $ref?: string } }> } }
-    >
-  >;
-  readonly components: { readonly schemas: Record<string, BodySchema> };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, BodySchema>>;
+    responses?: Record<string, unknown>;
+  };
+}
+
+interface Operation {
+  readonly requestBody?: {
+    required?: boolean;
+    readonly content: Readonly<Record<string, { readonly schema?: { readonly $ref?: string } }>>;
+  };
+  readonly responses: Record<string, Answer>;
+}
+
+interface Answer {
+  readonly content?: Readonly<Record<string, { readonly examples?: object }>>;
 }
 
 interface BodySchema {
@@ -20,9 +30,14 @@ interface BodySchema {
   readonly minProperties?: number;
 }
 
-function isOptional(schema: BodySchema | undefined): boolean {
-  return schema?.required === undefined && schema?.minProperties === undefined;
-}
+const DESCRIPTION = `Delivers deadline-bound reminders and webhook events, at least once, under an idempotency key that never changes.
+
+- **Times** are RFC 3339; answers give them in UTC.
+- **Lists** are read by cursor: \`next_cursor\` of a page is \`cursor\` of the next call with the same filter, until it is null.
+- **Idempotency**: \`idempotency_key\` in the body, or the header \`Idempotency-Key\`. The same key with the same content is the same thing, however often it is sent.
+- **Refusals** are problems (RFC 9457) with a stable \`code\` and, in \`errors\`, every member at fault.
+- **Limits**: a key may make so many requests a minute in each process; beyond it 429 with \`Retry-After\`.
+- **Compatibility**: answers may gain members; those that are here stay.`;
 
 /** Gathers the OpenAPI document from the schemas of all routes that are added after this. */
 export async function addDocument(app: FastifyInstance): Promise<void> {
@@ -32,9 +47,14 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
       info: {
         title: 'duepost',
         version,
-        description:
-          'Delivers deadline-bound reminders and webhook events. Times are RFC 3339 in UTC, lists are read by cursor, every refusal is a problem (RFC 9457) with a stable `code`.',
-      },
+        summary: 'Reminders and webhook events that arrive, and the evidence that they did',
+        description: DESCRIPTION,
+        license: { name: 'MIT', identifier: 'MIT' },
+      } as never,
+      servers: [
+        { url: '/', description: 'The server that gives this document.' },
+        { url: 'http://127.0.0.1:8080', description: '`npm start`.' },
+      ],
       components: {
         securitySchemes: {
           key: { type: 'http', scheme: 'bearer', description: 'An API key: `duepost key create`.' },
@@ -53,20 +73,45 @@ export async function addDocument(app: FastifyInstance): Promise<void> {
       ],
     },
     transformObject: (document) => {
-      const { openapiObject } = document as { openapiObject: Document };
-      for (const operation of Object.values(openapiObject.paths).flatMap((path) => Object.values(path))) {
-        const schema = operation.requestBody?.content['application/json']?.schema;
+      const { openapiObject } = document as unknown as { openapiObject: Document };
+      const operations = Object.values(openapiObject.paths).flatMap((path) => Object.values(path));
+      for (const { requestBody } of operations) {
+        const schema = requestBody?.content['application/json']?.schema;
         const name = schema?.$ref?.split('/').at(-1) ?? '';
         // A body without a member that is required may be left out.
-        if (operation.requestBody !== undefined && isOptional(openapiObject.components.schemas[name])) {
-          operation.requestBody.required = false;
+        if (requestBody !== undefined && isOptional(openapiObject.components.schemas[name])) {
+          requestBody.required = false;
         }
       }
-      return openapiObject as never;
+      openapiObject.components.responses = shareProblems(operations);
+      return { ...openapiObject, webhooks: describeWebhooks() } as never;
     },
     // Every schema that is shared has a name.
     refResolver: { buildLocalReference: (json) => json['$id'] as string },
   });
+}
+
+function isOptional(schema: BodySchema | undefined): boolean {
+  return schema?.required === undefined && schema?.minProperties === undefined;
+}
+
+/** Gives problems a name by their codes, and names them where they stood. */
+function shareProblems(operations: readonly Operation[]): Record<string, unknown> {
+  const shared: Record<string, unknown> = {};
+  for (const { responses } of operations) {
+    for (const [status, response] of Object.entries(responses)) {
+      const codes = Object.keys(response.content?.['application/problem+json']?.examples ?? {});
+      if (codes.length === 0) continue;
+      const name = codes.map(pascalCase).join('Or');
+      shared[name] = response;
+      responses[status] = { $ref: `#/components/responses/${name}` } as never;
+    }
+  }
+  return shared;
+}
+
+function pascalCase(code: string): string {
+  return code.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** Serves the document; added last, like what it describes. */
@@ -75,6 +120,7 @@ export function addDocumentRoute(app: FastifyInstance): void {
   app.get('/openapi.json', {
     schema: {
       operationId: 'getDocument',
+      security: [],
       tags: ['operation'],
       summary: 'This document',
       response: { 200: Type.Record(Type.String(), Type.Any(), { description: 'OpenAPI 3.1.' }) },

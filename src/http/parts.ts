@@ -10,6 +10,7 @@ import type { Rescheduler } from '../pipeline/timing/reschedule.ts';
 import type { Scope } from '../store/keys.ts';
 import type { Queryable } from '../store/pool.ts';
 import type { Principal } from './auth.ts';
+import type { ProblemCode } from './problems.ts';
 
 /** What the API works with. */
 export interface Api {
@@ -48,6 +49,8 @@ declare module 'fastify' {
     principal: Principal;
   }
   interface FastifyContextConfig {
+    /** What the call refuses, beside what all calls do. */
+    readonly refuses?: readonly ProblemCode[];
     /** Any of these lets a key in. */
     readonly scopes?: readonly Scope[];
   }

@@ -35,10 +35,45 @@ const REQUESTS = {
   ExplainRequest: ExplainBody,
 } as const satisfies Record<string, TSchema>;
 
-export const REQUEST_SCHEMAS: readonly object[] = Object.entries(REQUESTS).map(([$id, schema]) => ({
-  ...schema,
-  $id,
-}));
+/** Bodies that are taken as they stand, but for the endpoint they name. */
+const EXAMPLES: { readonly [Name in keyof typeof REQUESTS]?: object } = {
+  ReminderRequest: {
+    idempotency_key: 'pol-7781-2027',
+    contract_ref: 'pol-7781',
+    endpoint: 'customer-notices',
+    renewal_date: '2027-03-31',
+    notice_period: 'P30D',
+    jurisdiction: 'DE-BY',
+    deadline: 'P14D',
+    payload: { customer: 'C-1009' },
+  },
+  ReminderPatch: { renewal_date: '2027-06-30' },
+  Reason: { reason: 'The contract was terminated.' },
+  EventRequest: {
+    idempotency_key: 'ord_10241-created',
+    type: 'order.created',
+    payload: { order: 'ord_10241', total: 12 },
+  },
+  EventBatch: {
+    events: [{ idempotency_key: 'ord_10241-paid', type: 'order.paid', payload: { order: 'ord_10241' } }],
+  },
+  EndpointRequest: {
+    name: 'customer-notices',
+    url: 'https://notify.example.com/hooks',
+    event_types: ['order.*'],
+    policy: { kind: 'schedule', retry_schedule: [0, 30, 120], max_attempts: 5 },
+  },
+  EndpointPatch: { retry_schedule: [0, 10, 60, 300], max_attempts: 4 },
+  RotateSecretRequest: { overlap_seconds: 86_400 },
+  RetryRequest: { reason: 'The receiver was mended.' },
+  ReplayRequest: { filter: { endpoint_id: 'customer-notices' }, dry_run: true },
+  ExplainRequest: { renewal_date: '2027-03-31', notice_period: 'P30D', jurisdiction: 'DE-BY' },
+};
+
+export const REQUEST_SCHEMAS: readonly object[] = Object.entries(REQUESTS).map(([$id, schema]) => {
+  const example = EXAMPLES[$id as keyof typeof REQUESTS];
+  return { ...schema, ...(example === undefined ? {} : { examples: [example] }), $id };
+});
 
 /** A body by its name in the document. */
 export function body(name: keyof typeof REQUESTS): TSchema {
@@ -46,7 +81,7 @@ export function body(name: keyof typeof REQUESTS): TSchema {
 }
 
 /** The id in a path: what is no id of that kind is simply not found. */
-export const ID_IN_PATH = Type.Object({ id: Type.String() });
+export const ID_IN_PATH = Type.Object({ id: Type.String({ description: 'Its id.' }) });
 
 /** An endpoint in a path, by id or name. */
 export const ENDPOINT_IN_PATH = Type.Object({
@@ -56,6 +91,10 @@ export const ENDPOINT_IN_PATH = Type.Object({
 /** The producer's key, for those that do not put it into the body. */
 export const IDEMPOTENCY_HEADER = Type.Object({
   'Idempotency-Key': Type.Optional(
-    Type.String({ description: 'Bare or quoted; `idempotency_key` in the body counts first.' }),
+    Type.String({
+      description:
+        'Chosen by the caller, 1 to 200 of `A–Z a–z 0–9 _ - : . /`, bare or quoted; `idempotency_key` in the body counts first.',
+      examples: ['ord_10241-created'],
+    }),
   ),
 });

@@ -109,7 +109,7 @@ function createJudge(document: Json): (method: string, path: string, answer: Ans
       expect(status, `${method} ${path} is not documented`).toBeOneOf([404, 405]);
       return;
     }
-    const response = operation['responses'][status] ?? operation['responses'].default;
+    const response = resolveLocal(document, operation['responses'][status]);
     expect(response, `${method} ${path} answered ${status}: ${text}`).toBeDefined();
     const [type, content] = Object.entries<Json>(response.content ?? {})[0] ?? [];
     if (type === undefined) {
@@ -121,7 +121,20 @@ function createJudge(document: Json): (method: string, path: string, answer: Ans
     const schema = closed(JSON.parse(JSON.stringify(content?.['schema']).replaceAll('"#/', '"document#/')));
     const isValid = ajv.validate(schema, body);
     expect(isValid, `${method} ${path} ${status}: ${ajv.errorsText()}\n${text}`).toBe(true);
+    if (status < 400 || type === 'application/json') return;
+    const codes = Object.keys(content?.['examples'] ?? {});
+    expect(codes, `${method} ${path} may answer ${status} ${body.code}`).toContain(body.code);
   };
+}
+
+/** What a local reference leads to; anything else is given back. */
+export function resolveLocal(document: Json, value: Json): Json {
+  const reference: unknown = value?.$ref;
+  if (typeof reference !== 'string') return value;
+  return reference
+    .slice(2)
+    .split('/')
+    .reduce((at, name) => at[name], document);
 }
 
 export function findOperation(document: Json, method: string, path: string): Json {
@@ -143,7 +156,6 @@ function closed(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
   const inner = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
-  return inner['type'] === 'object' && 'properties' in inner && !('additionalProperties' in inner)
-    ? { ...inner, additionalProperties: false }
-    : inner;
+  const isWhole = 'properties' in inner && !('additionalProperties' in inner) && !('oneOf' in inner);
+  return inner['type'] === 'object' && isWhole ? { ...inner, additionalProperties: false } : inner;
 }

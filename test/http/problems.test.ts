@@ -81,7 +81,7 @@ test('a member that is not known hides nothing else, whatever finds it', async (
   expect(reminder).toMatchObject({
     '/notice_perod': 'notice_perod is not known here (did you mean "notice_period"?)',
     '/notice_period': expect.stringContaining('"30 days" is no period: write P30D'),
-    '/renewal_date': 'renewal_date must be a date, as RFC 3339 has it',
+    '/renewal_date': 'renewal_date must be a date that exists, as YYYY-MM-DD',
     '/idempotency_key': 'idempotency_key is missing',
     '/payload': `payload has ${MAX_PAYLOAD + 2} bytes, ${MAX_PAYLOAD} are allowed`,
     '/deadline_at': 'give deadline or deadline_at, not both',

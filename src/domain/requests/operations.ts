@@ -48,12 +48,10 @@ export const RetryBody = Type.Object(
 );
 export type RetryBody = Static<typeof RetryBody>;
 
-export const DeadReason = oneOf([
-  'terminal_response',
-  'attempts_exhausted',
-  'deadline_passed',
-  'endpoint_gone',
-]);
+export const DeadReason = oneOf(
+  ['terminal_response', 'attempts_exhausted', 'deadline_passed', 'endpoint_gone'],
+  { description: 'Why it ended without success.' },
+);
 
 export const DeadLetterFilterMembers = {
   endpoint_id: Type.Optional(EndpointReference),

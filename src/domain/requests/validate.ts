@@ -104,7 +104,7 @@ function toFault({ instancePath, keyword, params, message, data, parentSchema }:
     case 'format':
       return {
         path: instancePath,
-        message: `${subject} must be a ${String(params['format'])}, as RFC 3339 has it`,
+        message: `${subject} must be ${params['format'] === 'date' ? 'a date that exists, as YYYY-MM-DD' : `a ${String(params['format'])}, as RFC 3339 has it`}`,
       };
     default:
       return { path: instancePath, message: `${subject} ${message ?? 'is wrong'}` };

@@ -2,7 +2,8 @@ import Type from 'typebox';
 import { ContractRef } from '../../domain/requests/schemas.ts';
 import { auditView } from '../../pipeline/views.ts';
 import { listAuditRecords } from '../../store/evidence/audit.ts';
-import { AuditRecord, pageOf } from '../answers.ts';
+import { AuditRecordPage, EvidenceBundle } from '../answers.ts';
+import { answer } from '../describe.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS } from '../read.ts';
@@ -29,7 +30,7 @@ export function addAuditRoutes(app: ApiServer, api: Api): void {
         },
         { additionalProperties: false },
       ),
-      response: { 200: pageOf(AuditRecord, 'A page.') },
+      response: { 200: answer(AuditRecordPage, 'A page.') },
     },
     handler: (request) =>
       readPage({
@@ -47,7 +48,7 @@ export function addAuditRoutes(app: ApiServer, api: Api): void {
   });
 
   app.get('/audit/:id/evidence', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'getEvidence',
       tags: ['audit'],
@@ -56,9 +57,8 @@ export function addAuditRoutes(app: ApiServer, api: Api): void {
         'One file, to be checked offline: `duepost audit verify`. Its bytes are signed, so keep them as they are.',
       params: ID_IN_PATH,
       response: {
-        200: Type.Unsafe({
-          description: 'The evidence bundle.',
-          content: { 'application/json': { schema: Type.Record(Type.String(), Type.Any()) } },
+        200: answer(EvidenceBundle, 'The evidence bundle.', {
+          'Content-Disposition': Type.String({ description: 'Names the file.' }),
         }),
       },
     },

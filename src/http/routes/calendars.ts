@@ -6,13 +6,14 @@ import {
   requireOneDeadline,
   requirePeriods,
 } from '../../pipeline/accept/read-requests.ts';
-import { answer, Calendar, Explanation } from '../answers.ts';
+import { Calendar, Explanation } from '../calendar-answers.ts';
+import { answer } from '../describe.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { body } from '../requests.ts';
 
 export function addCalendarRoutes(app: ApiServer, api: Api): void {
   app.post('/calendars/explain', {
-    config: { scopes: ['read', 'publish'] },
+    config: { scopes: ['read', 'publish'], refuses: ['unknown_jurisdiction', 'time_zone_required'] },
     schema: {
       operationId: 'explainDueDate',
       tags: ['calendars'],
@@ -41,16 +42,25 @@ export function addCalendarRoutes(app: ApiServer, api: Api): void {
   });
 
   app.get('/calendars/:jurisdiction', {
-    config: { scopes: ['read', 'publish'] },
+    config: { scopes: ['read', 'publish'], refuses: ['unknown_jurisdiction', 'time_zone_required'] },
     schema: {
       operationId: 'getCalendar',
       tags: ['calendars'],
       summary: 'Look at a calendar: opening hours, holidays, exceptions',
-      params: Type.Object({ jurisdiction: Type.String() }),
+      params: Type.Object({
+        jurisdiction: Type.String({
+          description: 'ISO 3166 code (`DE`, `DE-BY`), or the name of a calendar file.',
+        }),
+      }),
       querystring: Type.Object(
         {
           year: Type.Optional(Type.Integer({ description: 'The current one if left out.' })),
-          time_zone: Type.Optional(Type.String({ maxLength: 60 })),
+          time_zone: Type.Optional(
+            Type.String({
+              maxLength: 60,
+              description: 'IANA name; needed where the jurisdiction has several zones.',
+            }),
+          ),
         },
         { additionalProperties: false },
       ),

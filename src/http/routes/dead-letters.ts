@@ -5,7 +5,8 @@ import { readBody, readInstant } from '../../pipeline/accept/read-requests.ts';
 import { createOperator } from '../../pipeline/operate/operator.ts';
 import { deadLetterView } from '../../pipeline/views.ts';
 import { type DeadLetterFilter, listDeadLetters } from '../../store/dead-letters.ts';
-import { answer, DeadLetter, pageOf, Replay } from '../answers.ts';
+import { DeadLetterPage, Replay } from '../answers.ts';
+import { answer } from '../describe.ts';
 import { findEndpointId } from '../endpoint-reference.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
@@ -16,13 +17,13 @@ const Query = Type.Object({ ...DeadLetterFilterMembers, ...PAGE_MEMBERS }, { add
 
 export function addDeadLetterRoutes(app: ApiServer, api: Api): void {
   app.get('/dead-letters', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'listDeadLetters',
       tags: ['dead-letters'],
       summary: 'List dead letters, newest first',
       querystring: Query,
-      response: { 200: pageOf(DeadLetter, 'A page.') },
+      response: { 200: answer(DeadLetterPage, 'A page.') },
     },
     handler: async (request) => {
       const filter = await readFilter(request.query);
@@ -37,7 +38,7 @@ export function addDeadLetterRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/dead-letters/replay', {
-    config: { scopes: ['operate'] },
+    config: { scopes: ['operate'], refuses: ['not_found'] },
     schema: {
       operationId: 'replayDeadLetters',
       tags: ['dead-letters'],

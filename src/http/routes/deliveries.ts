@@ -2,41 +2,43 @@ import Type from 'typebox';
 import { Refusal } from '../../domain/refusal.ts';
 import { oneOf } from '../../domain/requests/one-of.ts';
 import { OptionalReasonBody, RetryBody } from '../../domain/requests/operations.ts';
-import { ContractRef, EndpointReference } from '../../domain/requests/schemas.ts';
+import { ContractRef, EndpointReference, Instant } from '../../domain/requests/schemas.ts';
 import { STATES } from '../../domain/state.ts';
 import { readInstant } from '../../pipeline/accept/read-requests.ts';
 import { createOperator } from '../../pipeline/operate/operator.ts';
 import { attemptView, deliveryView } from '../../pipeline/views.ts';
 import { listDeliveries } from '../../store/deliveries.ts';
 import { findDelivery } from '../../store/find-delivery.ts';
-import { answer, Delivery, DeliveryWithAttempts, pageOf } from '../answers.ts';
+import { DeliveryPage, DeliveryWithAttempts } from '../answers.ts';
+import { answer } from '../describe.ts';
 import { findEndpointId } from '../endpoint-reference.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readOptionalBody } from '../read.ts';
 import { body, ID_IN_PATH } from '../requests.ts';
 
-const Instant = Type.String({ format: 'date-time' });
+const DueAfter = Type.String({ ...Instant, description: 'Due at this instant or later; RFC 3339.' });
+const DueBefore = Type.String({ ...Instant, description: 'Due before this instant; RFC 3339.' });
 
 export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   app.get('/deliveries', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'listDeliveries',
       tags: ['deliveries'],
       summary: 'List deliveries, newest first',
       querystring: Type.Object(
         {
-          state: Type.Optional(oneOf([...STATES])),
+          state: Type.Optional(oneOf([...STATES], { description: 'In this state.' })),
           endpoint_id: Type.Optional(EndpointReference),
           contract_ref: Type.Optional(ContractRef),
-          due_after: Type.Optional(Instant),
-          due_before: Type.Optional(Instant),
+          due_after: Type.Optional(DueAfter),
+          due_before: Type.Optional(DueBefore),
           ...PAGE_MEMBERS,
         },
         { additionalProperties: false },
       ),
-      response: { 200: pageOf(Delivery, 'A page, without attempts.') },
+      response: { 200: answer(DeliveryPage, 'A page, without attempts.') },
     },
     handler: async (request) => {
       const { query } = request;
@@ -58,7 +60,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   });
 
   app.get('/deliveries/:id', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'getDelivery',
       tags: ['deliveries'],
@@ -70,7 +72,16 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/deliveries/:id/retry', {
-    config: { scopes: ['operate'] },
+    config: {
+      scopes: ['operate'],
+      refuses: [
+        'not_found',
+        'already_delivered',
+        'transition_not_allowed',
+        'endpoint_disabled',
+        'window_closed',
+      ],
+    },
     schema: {
       operationId: 'retryDelivery',
       tags: ['deliveries'],
@@ -92,7 +103,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/deliveries/:id/cancel', {
-    config: { scopes: ['operate'] },
+    config: { scopes: ['operate'], refuses: ['not_found', 'already_delivered', 'transition_not_allowed'] },
     schema: {
       operationId: 'cancelDelivery',
       tags: ['deliveries'],

@@ -8,7 +8,8 @@ import { createOperator, type Operator } from '../../pipeline/operate/operator.t
 import { TEST_TYPE, testEndpoint } from '../../pipeline/operate/test-endpoint.ts';
 import { endpointView, eventView } from '../../pipeline/views.ts';
 import { findEndpoint, listEndpoints } from '../../store/endpoints.ts';
-import { answer, Endpoint, EndpointWithSecret, Event, pageOf } from '../answers.ts';
+import { Endpoint, EndpointPage, EndpointWithSecret, Event } from '../answers.ts';
+import { answer } from '../describe.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readIdempotencyKey, readOptionalBody } from '../read.ts';
@@ -16,13 +17,17 @@ import { body, ENDPOINT_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
 
 export function addEndpointRoutes(app: ApiServer, api: Api): void {
   app.post('/endpoints', {
-    config: { scopes: ['admin'] },
+    config: { scopes: ['admin'], refuses: ['name_taken', 'url_not_allowed'] },
     schema: {
       operationId: 'createEndpoint',
       tags: ['endpoints'],
       summary: 'Create an endpoint',
       body: body('EndpointRequest'),
-      response: { 201: answer(EndpointWithSecret, 'Created; its secret is shown this once.') },
+      response: {
+        201: answer(EndpointWithSecret, 'Created; its secret is shown this once.', {
+          Location: Type.String({ description: 'Its path.' }),
+        }),
+      },
     },
     handler: async (request, reply) => {
       const { endpoint, secret } = await api.endpoints.create(
@@ -43,7 +48,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
       tags: ['endpoints'],
       summary: 'List endpoints, oldest first',
       querystring: Type.Object(PAGE_MEMBERS, { additionalProperties: false }),
-      response: { 200: pageOf(Endpoint, 'A page.') },
+      response: { 200: answer(EndpointPage, 'A page.') },
     },
     handler: (request) =>
       readPage({
@@ -56,7 +61,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.get('/endpoints/:endpoint', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'getEndpoint',
       tags: ['endpoints'],
@@ -72,7 +77,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.patch('/endpoints/:endpoint', {
-    config: { scopes: ['admin'] },
+    config: { scopes: ['admin'], refuses: ['not_found', 'name_taken', 'url_not_allowed'] },
     schema: {
       operationId: 'changeEndpoint',
       tags: ['endpoints'],
@@ -92,7 +97,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.delete('/endpoints/:endpoint', {
-    config: { scopes: ['admin'] },
+    config: { scopes: ['admin'], refuses: ['not_found'] },
     schema: {
       operationId: 'deleteEndpoint',
       tags: ['endpoints'],
@@ -107,7 +112,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/endpoints/:endpoint/pause', {
-    config: { scopes: ['operate'] },
+    config: { scopes: ['operate'], refuses: ['not_found', 'transition_not_allowed'] },
     schema: {
       operationId: 'pauseEndpoint',
       tags: ['endpoints'],
@@ -121,7 +126,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/endpoints/:endpoint/resume', {
-    config: { scopes: ['operate'] },
+    config: { scopes: ['operate'], refuses: ['not_found'] },
     schema: {
       operationId: 'resumeEndpoint',
       tags: ['endpoints'],
@@ -135,7 +140,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/endpoints/:endpoint/rotate-secret', {
-    config: { scopes: ['admin'] },
+    config: { scopes: ['admin'], refuses: ['not_found'] },
     schema: {
       operationId: 'rotateSecret',
       tags: ['endpoints'],
@@ -159,7 +164,7 @@ export function addEndpointRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/endpoints/:endpoint/test', {
-    config: { scopes: ['operate'] },
+    config: { scopes: ['operate'], refuses: ['not_found', 'endpoint_disabled', 'idempotency_key_reused'] },
     schema: {
       operationId: 'testEndpoint',
       tags: ['endpoints'],

@@ -6,7 +6,8 @@ import { readBody, readEvent } from '../../pipeline/accept/read-requests.ts';
 import { eventView } from '../../pipeline/views.ts';
 import { listDeliveryStates } from '../../store/deliveries.ts';
 import { findEvent } from '../../store/events.ts';
-import { answer, Event, Problem, refTo, StoredEvent } from '../answers.ts';
+import { Event, Problem, StoredEvent } from '../answers.ts';
+import { answer, refTo } from '../describe.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { toProblem } from '../problems.ts';
 import { readIdempotencyKey } from '../read.ts';
@@ -14,7 +15,16 @@ import { body, ID_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
 
 export function addEventRoutes(app: ApiServer, api: Api): void {
   app.post('/events', {
-    config: { scopes: ['publish'] },
+    config: {
+      scopes: ['publish'],
+      refuses: [
+        'idempotency_key_missing',
+        'not_found',
+        'endpoint_disabled',
+        'idempotency_key_reused',
+        'window_closed',
+      ],
+    },
     schema: {
       operationId: 'publishEvent',
       tags: ['events'],
@@ -69,7 +79,7 @@ export function addEventRoutes(app: ApiServer, api: Api): void {
   });
 
   app.get('/events/:id', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'getEvent',
       tags: ['events'],

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import Type from 'typebox';
-import { answer, Readiness } from '../answers.ts';
+import { Readiness } from '../answers.ts';
+import { answer } from '../describe.ts';
 
 /** What a process says about its readiness: each check with `ok` or what is the matter. */
 export interface ReadinessReport {
@@ -20,6 +21,7 @@ const PROMETHEUS = 'text/plain; version=0.0.4; charset=utf-8';
 export function addOperationRoutes(app: FastifyInstance, options: OperationOptions): void {
   app.get('/healthz', {
     schema: {
+      security: [],
       operationId: 'getHealth',
       tags: ['operation'],
       summary: 'Whether the process is alive',
@@ -30,6 +32,7 @@ export function addOperationRoutes(app: FastifyInstance, options: OperationOptio
 
   app.get('/readyz', {
     schema: {
+      security: [],
       operationId: 'getReadiness',
       tags: ['operation'],
       summary: 'Whether the process has what it needs, and what is missing',
@@ -46,6 +49,7 @@ export function addOperationRoutes(app: FastifyInstance, options: OperationOptio
 
   app.get('/metrics', {
     schema: {
+      security: [],
       operationId: 'getMetrics',
       tags: ['operation'],
       summary: 'Metrics in the text format of Prometheus',

@@ -4,7 +4,8 @@ import { ContractRef } from '../../domain/requests/schemas.ts';
 import { readReminder, readReminderCancel, readReminderPatch } from '../../pipeline/accept/read-requests.ts';
 import { reminderView } from '../../pipeline/views.ts';
 import { findReminder, listReminders } from '../../store/reminders.ts';
-import { answer, pageOf, Reminder, RescheduledReminder } from '../answers.ts';
+import { Reminder, ReminderPage, RescheduledReminder } from '../answers.ts';
+import { answer } from '../describe.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readIdempotencyKey } from '../read.ts';
@@ -12,7 +13,18 @@ import { body, ID_IN_PATH, IDEMPOTENCY_HEADER } from '../requests.ts';
 
 export function addReminderRoutes(app: ApiServer, api: Api): void {
   app.post('/reminders', {
-    config: { scopes: ['publish'] },
+    config: {
+      scopes: ['publish'],
+      refuses: [
+        'idempotency_key_missing',
+        'not_found',
+        'endpoint_disabled',
+        'idempotency_key_reused',
+        'window_closed',
+        'unknown_jurisdiction',
+        'time_zone_required',
+      ],
+    },
     schema: {
       operationId: 'scheduleReminder',
       tags: ['reminders'],
@@ -43,7 +55,7 @@ export function addReminderRoutes(app: ApiServer, api: Api): void {
         { contract_ref: Type.Optional(ContractRef), ...PAGE_MEMBERS },
         { additionalProperties: false },
       ),
-      response: { 200: pageOf(Reminder, 'A page.') },
+      response: { 200: answer(ReminderPage, 'A page.') },
     },
     handler: (request) =>
       readPage({
@@ -61,7 +73,7 @@ export function addReminderRoutes(app: ApiServer, api: Api): void {
   });
 
   app.get('/reminders/:id', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'getReminder',
       tags: ['reminders'],
@@ -77,7 +89,18 @@ export function addReminderRoutes(app: ApiServer, api: Api): void {
   });
 
   app.patch('/reminders/:id', {
-    config: { scopes: ['publish', 'operate'] },
+    config: {
+      scopes: ['publish', 'operate'],
+      refuses: [
+        'not_found',
+        'already_delivered',
+        'transition_not_allowed',
+        'idempotency_key_reused',
+        'window_closed',
+        'unknown_jurisdiction',
+        'time_zone_required',
+      ],
+    },
     schema: {
       operationId: 'rescheduleReminder',
       tags: ['reminders'],
@@ -104,7 +127,10 @@ export function addReminderRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/reminders/:id/cancel', {
-    config: { scopes: ['publish', 'operate'] },
+    config: {
+      scopes: ['publish', 'operate'],
+      refuses: ['not_found', 'already_delivered', 'transition_not_allowed', 'idempotency_key_reused'],
+    },
     schema: {
       operationId: 'cancelReminder',
       tags: ['reminders'],

@@ -6,6 +6,7 @@ import { FINDING_KINDS } from '../../domain/shadow/reconcile.ts';
 import { readInstant } from '../../pipeline/accept/read-requests.ts';
 import { reportShadow } from '../../pipeline/shadow/report.ts';
 import { shadowReportView } from '../../pipeline/shadow/view.ts';
+import { Instant, orNull, Text } from '../describe.ts';
 import type { Api, ApiServer } from '../parts.ts';
 
 const Period = Type.String({
@@ -16,7 +17,7 @@ const Period = Type.String({
 
 export function addShadowRoutes(app: ApiServer, api: Api): void {
   app.get('/shadow/report', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['not_found'] },
     schema: {
       operationId: 'getShadowReport',
       tags: ['shadow'],
@@ -50,10 +51,7 @@ function readStart(text: string, path: string): Date {
   return at;
 }
 
-const orNull = (schema: TSchema): TSchema => Type.Union([schema, Type.Null()]);
-const Text = Type.String();
 const Texts = Type.Array(Text);
-const Instant = Type.String({ format: 'date-time' });
 
 const Report = answerOf(
   Type.Object({
