@@ -97,6 +97,14 @@ export async function inTransaction<T>(pool: Pool, work: (db: Queryable) => Prom
   }
 }
 
+/** Like `inTransaction`, for reading alone: everything that `work` reads belongs to one instant. */
+export function inSnapshot<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+  return inTransaction(pool, async (db) => {
+    await db.query({ text: 'set transaction isolation level repeatable read, read only', values: [] });
+    return work(db);
+  });
+}
+
 const TRANSIENT_CODES = new Set([
   '40001', // serialization failure
   '40P01', // deadlock

@@ -22,7 +22,7 @@ import {
   statementOf,
 } from '../../store/evidence/seals.ts';
 import { findBodies, findFacts, findInstant, listOperationsOf } from '../../store/evidence/trail.ts';
-import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
+import { inSnapshot, type Pool, type Queryable } from '../../store/pool.ts';
 
 export interface ExportOptions {
   readonly pool: Pool;
@@ -42,9 +42,8 @@ const MAX_DELIVERIES = 1_000;
  * @throws Refusal when no delivery fits the question, or more than a thousand do
  */
 export function exportEvidence(question: Question, options: ExportOptions): Promise<Bundle> {
-  // What is read belongs to one instant: the proofs fit the rows.
-  return inTransaction(options.pool, async (db) => {
-    await db.query({ text: 'set transaction isolation level repeatable read, read only', values: [] });
+  // Of one instant: the proofs fit the rows.
+  return inSnapshot(options.pool, async (db) => {
     const ids = await listDeliveriesAsked(db, { ...question, limit: MAX_DELIVERIES + 1 });
     if (ids.length === 0) throw new Refusal('not_found', `there is no delivery ${describe(question)}`);
     if (ids.length > MAX_DELIVERIES) {

@@ -2,7 +2,7 @@ import { collectFindings, type Finding } from '../../domain/audit/finding.ts';
 import type { SignatureCheck } from '../../domain/audit/seal.ts';
 import { listKnownDeliveriesAfter, listOrphansAfter, type Orphan } from '../../store/evidence/trail.ts';
 import { countUnsealed } from '../../store/evidence/unsealed.ts';
-import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
+import { inSnapshot, type Pool, type Queryable } from '../../store/pool.ts';
 import { type Dropped, type DroppedMonth, readDropped } from './dropped.ts';
 import { verifyDeliveries } from './verify-deliveries.ts';
 import { verifyOperations } from './verify-operations.ts';
@@ -74,13 +74,6 @@ export async function verifyStore(options: VerifyOptions): Promise<StoreReport> 
     head,
     dropped: dropped.months,
   };
-}
-
-function inSnapshot<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
-  return inTransaction(pool, async (db) => {
-    await db.query({ text: 'set transaction isolation level repeatable read, read only', values: [] });
-    return work(db);
-  });
 }
 
 async function verifySources(
