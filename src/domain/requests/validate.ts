@@ -114,7 +114,8 @@ function toFault({ instancePath, keyword, params, message, data, parentSchema }:
 function tellPattern(pattern: string, value: unknown): string {
   if (pattern !== PERIOD_PATTERN) return `must match ${pattern}`;
   const text = String(value);
-  return String(parsePeriod(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text));
+  const wrong = parsePeriod(text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
+  return typeof wrong === 'string' ? wrong : `must match ${pattern}`;
 }
 
 /** ` (did you mean "x"?)`, or nothing. */
