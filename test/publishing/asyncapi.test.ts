@@ -8,6 +8,7 @@ import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
 import { commandHandlers } from '../../src/commands/handlers.ts';
 import { packageRoot } from '../../src/runtime/build-info.ts';
+import { keys } from '../evidence/support.ts';
 import { type AmqpClient, openAmqpClient } from '../support/amqp-client.ts';
 import { type Destination, drainQueue, openDestination, publishTo, QUICK, reaches } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
@@ -66,7 +67,10 @@ describe('what is really said', () => {
   let refusing: Destination;
 
   beforeAll(async () => {
-    product = await openTestProduct({ roles: ['ingress', 'worker', 'reconciler'], env: QUICK });
+    product = await openTestProduct({
+      roles: ['ingress', 'worker', 'reconciler'],
+      env: { ...QUICK, DUEPOST_SEALING_KEY: keys.privateKey, DUEPOST_SEALING_INTERVAL_MS: '100' },
+    });
     client = await openAmqpClient(product);
     refusing = await openDestination(product, { answers: [200, 410] });
   });
@@ -133,9 +137,10 @@ describe('what is really said', () => {
         const { deliveryId } = await publishTo(product, refusing);
         await reaches(product, deliveryId, state);
       }
-      await until('all of them', () => heard.size === 6);
+      await until('all of them', () => heard.size === 7);
     });
     expect([...heard.keys()].toSorted()).toEqual([
+      'audit.sealed',
       'delivery.dead_lettered',
       'delivery.delivered',
       'endpoint.disabled',

@@ -1,4 +1,5 @@
 import { namesOf, topologyOf } from '../../src/broker/topology.ts';
+import { SealedStatement } from '../../src/domain/audit/bundle.ts';
 import { REFUSAL_CODES } from '../../src/domain/refusal.ts';
 import { DeadReason } from '../../src/domain/requests/operations.ts';
 import {
@@ -51,6 +52,15 @@ const NOTIFICATIONS: readonly (readonly [string, string, Members])[] = [
   ['endpoint.disabled', 'An endpoint takes nothing any more', { endpoint_id: endpointId }],
   ['endpoint.paused', 'An endpoint was paused: its deliveries are held', { endpoint_id: endpointId }],
   ['endpoint.resumed', 'An endpoint was resumed', { endpoint_id: endpointId }],
+  [
+    'audit.sealed',
+    'Evidence was sealed: keep this where nobody who runs the database can write',
+    {
+      seal: plain(SealedStatement),
+      sha256: { type: 'string', pattern: '^[0-9a-f]{64}$' },
+      signature: { type: 'string', pattern: '^[0-9a-f]{128}$', description: 'Ed25519, of the statement.' },
+    },
+  ],
 ];
 
 /** The AsyncAPI 3.0 document of everything that is said over the broker, from the schemas that validate it. */

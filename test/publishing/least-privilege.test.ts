@@ -81,7 +81,25 @@ test('a user that may only write to the exchange of commands is enough, and may 
         command,
         variables,
       });
-      expect(beyond).toMatchObject({ code: 75, stderr: expect.stringMatching(/ACCESS.REFUSED/) });
+      expect(beyond).toMatchObject({
+        code: 77,
+        stdout: '',
+        stderr: expect.stringMatching(/^forbidden: .*ACCESS.REFUSED.*\n$/),
+      });
+      const stranger = new URL(url);
+      stranger.password = 'wrong';
+      const outside = new URL(url);
+      outside.pathname = '/nowhere';
+      for (const AMQP_URL of [stranger.href, outside.href]) {
+        const variablesOf = { ...variables, AMQP_URL };
+        expect(
+          await runProgram(program, product, {
+            routingKey: 'event.publish',
+            command,
+            variables: variablesOf,
+          }),
+        ).toMatchObject({ code: 77, stdout: '', stderr: expect.stringMatching(/^forbidden: .*\n$/) });
+      }
     }
 
     const publishTo = (exchange: string, key: string) => async (channel: Channel) => {

@@ -78,6 +78,14 @@ describe.each(findPrograms())('the $language program of examples/publishing', (p
     expect(rejected.map(({ properties }) => properties.messageId)).toEqual([key, 'wrong']);
   });
 
+  test.each(['', 'nonsense', 'null', '{"idempotency_key":1}'])(
+    'ends with 64 and a line when given %j',
+    async (command) => {
+      const result = await runProgram(program, product, { routingKey: 'event.publish', command });
+      expect(result).toEqual({ code: 64, stdout: '', stderr: expect.stringMatching(/^usage: .*\n$/) });
+    },
+  );
+
   test('asks again with the same bytes and key while nobody answers, and it is one event', async () => {
     const silentKey = `silent-${program.language}`;
     const { commandsQueue } = namesOf(silent.config.broker.prefix);

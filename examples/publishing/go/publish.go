@@ -3,7 +3,8 @@
 //	go run . ROUTING_KEY < command.json
 //
 // Exit codes: 0 accepted, 65 refused (either way the answer is on stdout), 64 wrong usage,
-// 75 no answer: the outcome is unknown, so run it again with the same command and key.
+// 75 no answer: the outcome is unknown, so run it again with the same command and key,
+// 77 the broker does not let this user in, or send that.
 package main
 
 import (
@@ -75,7 +76,7 @@ func ask(routingKey string, body []byte, key string, patience time.Duration) ([]
 		select {
 		case answer, open := <-answers:
 			if !open {
-				return nil, fmt.Errorf("the channel was closed: %v", <-closed)
+				return nil, whyClosed(closed)
 			}
 			if answer.CorrelationId == correlationID {
 				return answer.Body, nil
@@ -84,12 +85,31 @@ func ask(routingKey string, body []byte, key string, patience time.Duration) ([]
 			return nil, fmt.Errorf("no queue behind %s: apply the topology", exchange)
 		case acknowledged := <-confirmed:
 			if !acknowledged {
-				return nil, errors.New("the broker refused the message")
+				return nil, whyClosed(closed)
 			}
 		case <-ctx.Done():
 			return nil, errors.New("no answer in time")
 		}
 	}
+}
+
+// whyClosed gives the broker's reason. A message is refused on an open channel, too: when its queue is full.
+func whyClosed(closed <-chan *amqp.Error) error {
+	select {
+	case reason := <-closed:
+		if reason != nil {
+			return reason
+		}
+		return errors.New("the channel was closed")
+	default:
+		return errors.New("the broker refused the message")
+	}
+}
+
+// isForbidden tells whether the broker will not have this user do that: trying again changes nothing.
+func isForbidden(err error) bool {
+	var reason *amqp.Error
+	return errors.As(err, &reason) && (reason.Code == amqp.AccessRefused || reason.Code == amqp.NotAllowed)
 }
 
 func main() {
@@ -109,6 +129,10 @@ func main() {
 	for n := 1; n <= tries; n++ {
 		// The same bytes under the same key each time: however many of them arrive, they are one thing.
 		answer, err := ask(os.Args[1], body, command.Key, patience)
+		if isForbidden(err) {
+			fmt.Fprintln(os.Stderr, "forbidden:", err)
+			os.Exit(77)
+		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "try %d of %d: %v\n", n, tries, err)
 			time.Sleep(patience / 10)

@@ -1,9 +1,10 @@
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.rabbitmq.client.AMQP;
 import com.rabbitmq.client.Channel;
 import com.rabbitmq.client.Connection;
 import com.rabbitmq.client.ConnectionFactory;
+import com.rabbitmq.client.Method;
+import com.rabbitmq.client.PossibleAuthenticationFailureException;
 import com.rabbitmq.client.ShutdownSignalException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -19,7 +20,7 @@ import java.util.concurrent.TimeoutException;
  * <pre>java Publish ROUTING_KEY &lt; command.json</pre>
  *
  * Exit codes: 0 accepted, 65 refused (either way the answer is on stdout), 64 wrong usage, 75 no answer: the outcome is
- * unknown, so run it again with the same command and key.
+ * unknown, so run it again with the same command and key, 77 the broker does not let this user in, or send that.
  */
 public final class Publish {
   private static final String EXCHANGE = env("DUEPOST_COMMANDS", "duepost.commands");
@@ -31,24 +32,51 @@ public final class Publish {
   public static void main(String[] args) throws Exception {
     byte[] body = System.in.readAllBytes();
     ObjectMapper json = new ObjectMapper();
-    JsonNode key = json.readTree(body).path("idempotency_key");
-    if (args.length != 1 || !key.isTextual()) {
+    String key = readKey(json, body);
+    if (args.length != 1 || key == null) {
       System.err.println("usage: java Publish ROUTING_KEY < command.json, with an idempotency_key in it");
       System.exit(64);
     }
     for (int n = 1; n <= TRIES; n++) {
       try {
         // The same bytes under the same key each time: however many of them arrive, they are one thing.
-        byte[] answer = ask(args[0], body, key.textValue());
+        byte[] answer = ask(args[0], body, key);
         System.out.println(new String(answer, StandardCharsets.UTF_8));
         // A refusal is final: the same command would be refused again.
         System.exit(json.readTree(answer).path("ok").asBoolean() ? 0 : 65);
       } catch (IOException | TimeoutException | ExecutionException | ShutdownSignalException error) {
+        if (isForbidden(error)) {
+          System.err.println("forbidden: " + error);
+          System.exit(77);
+        }
         System.err.printf("try %d of %d: %s%n", n, TRIES, error);
         Thread.sleep(PATIENCE_MS / 10);
       }
     }
     System.exit(75);
+  }
+
+  /** Null when there is none, or the body is no JSON. */
+  private static String readKey(ObjectMapper json, byte[] body) {
+    try {
+      return json.readTree(body).path("idempotency_key").textValue();
+    } catch (IOException notJson) {
+      return null;
+    }
+  }
+
+  /** Whether the broker will not have this user do that: trying again changes nothing. */
+  private static boolean isForbidden(Throwable error) {
+    for (Throwable cause = error; cause != null; cause = cause.getCause()) {
+      if (cause instanceof PossibleAuthenticationFailureException) return true;
+      if (!(cause instanceof ShutdownSignalException)) continue;
+      Method reason = ((ShutdownSignalException) cause).getReason();
+      if (reason instanceof AMQP.Channel.Close && ((AMQP.Channel.Close) reason).getReplyCode() == AMQP.ACCESS_REFUSED)
+        return true;
+      if (reason instanceof AMQP.Connection.Close && ((AMQP.Connection.Close) reason).getReplyCode() == AMQP.NOT_ALLOWED)
+        return true;
+    }
+    return false;
   }
 
   /** One try; throws when nobody knows what became of the command. */
@@ -87,7 +115,11 @@ public final class Publish {
       channel.basicPublish(EXCHANGE, routingKey, mandatory, properties, body);
       // The confirm says that the broker has it; the answer, that duepost has committed it.
       channel.waitForConfirmsOrDie(PATIENCE_MS);
-      return answered.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
+      try {
+        return answered.get(PATIENCE_MS, TimeUnit.MILLISECONDS);
+      } catch (TimeoutException late) {
+        throw new TimeoutException("no answer in time");
+      }
     }
   }
 

@@ -3,7 +3,8 @@
 //   node publish.mjs ROUTING_KEY < command.json
 //
 // Exit codes: 0 accepted, 65 refused (either way the answer is on stdout), 64 wrong usage,
-// 75 no answer: the outcome is unknown, so run it again with the same command and key.
+// 75 no answer: the outcome is unknown, so run it again with the same command and key,
+// 77 the broker does not let this user in, or send that.
 
 import { randomUUID } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
@@ -56,9 +57,23 @@ async function exchangeMessages(connection, { routingKey, body, key }) {
   return answer;
 }
 
+function readKey(body) {
+  try {
+    return JSON.parse(body.toString()).idempotency_key;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the broker will not have this user do that: trying again changes nothing. */
+function isForbidden({ message }) {
+  // It ends a connection to a virtual host that is not this user's without the driver telling why.
+  return /ACCESS.REFUSED|ConnectionOpenOk; got <ConnectionClose/.test(message);
+}
+
 const routingKey = process.argv[2];
 const body = await buffer(process.stdin);
-const key = JSON.parse(body.toString()).idempotency_key;
+const key = readKey(body);
 if (routingKey === undefined || typeof key !== 'string') {
   console.error('usage: node publish.mjs ROUTING_KEY < command.json, with an idempotency_key in it');
   process.exit(64);
@@ -70,6 +85,10 @@ for (let n = 1; n <= TRIES && answer === undefined; n += 1) {
     // The same bytes under the same key each time: however many of them arrive, they are one thing.
     answer = await ask(routingKey, body, key);
   } catch (error) {
+    if (isForbidden(error)) {
+      console.error(`forbidden: ${error.message}`);
+      process.exit(77);
+    }
     console.error(`try ${n} of ${TRIES}: ${error.message}`);
     await sleep(PATIENCE_MS / 10);
   }

@@ -3,7 +3,8 @@
     python3 publish.py ROUTING_KEY < command.json
 
 Exit codes: 0 accepted, 65 refused (either way the answer is on stdout), 64 wrong usage,
-75 no answer: the outcome is unknown, so run it again with the same command and key.
+75 no answer: the outcome is unknown, so run it again with the same command and key,
+77 the broker does not let this user in, or send that.
 """
 
 import json
@@ -66,17 +67,37 @@ def ask(routing_key, body, key):
             connection.close()
 
 
+def read_key(body):
+    try:
+        return json.loads(body)["idempotency_key"]
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def is_forbidden(error):
+    """Whether the broker will not have this user do that: trying again changes nothing."""
+    refusals = (
+        pika.exceptions.AuthenticationError,
+        pika.exceptions.ProbableAuthenticationError,
+        pika.exceptions.ProbableAccessDeniedError,
+    )
+    return isinstance(error, refusals) or getattr(error, "reply_code", 0) in (403, 530)
+
+
 def main():
     body = sys.stdin.buffer.read()
-    key = json.loads(body).get("idempotency_key")
+    key = read_key(body)
     if len(sys.argv) != 2 or not isinstance(key, str):
-        sys.stderr.write(__doc__)
+        print("usage: publish.py ROUTING_KEY < command.json, with an idempotency_key in it", file=sys.stderr)
         return 64
     for n in range(1, TRIES + 1):
         try:
             # The same bytes under the same key each time: however many arrive, they are one thing.
             answer = ask(sys.argv[1], body, key)
         except (pika.exceptions.AMQPError, OSError) as error:
+            if is_forbidden(error):
+                print(f"forbidden: {error!r}", file=sys.stderr)
+                return 77
             print(f"try {n} of {TRIES}: {error!r}", file=sys.stderr)
             time.sleep(PATIENCE / 10)
             continue

@@ -21,7 +21,8 @@ const Whole = Type.Integer({ minimum: 0 });
 const TextOrNull = Type.Union([Type.String(), Type.Null()]);
 const Kind = Type.Union([Type.Literal('reminder'), Type.Literal('event'), Type.Literal('operation')]);
 
-const Statement = Type.Object(
+/** What a seal says, which is what is signed. */
+export const SealedStatement = Type.Object(
   {
     type: Type.Literal('duepost.seal'),
     v: Type.Literal(1),
@@ -43,7 +44,7 @@ const Signature = Type.String({ pattern: '^[0-9a-f]{128}$' });
 
 const BundledSeal = Type.Object(
   {
-    statement: Statement,
+    statement: SealedStatement,
     signature: Signature,
     /** That it is part of the history of the last seal of the bundle; null for that one itself. */
     history: Type.Union([Type.Object({ inclusion: Path, consistency: Path }, closed), Type.Null()]),
