@@ -43,7 +43,7 @@ export async function startRoles(roles: readonly Role[], config: Config, log: Lo
     });
     stops.push(http.stop);
     httpUrl = http.url;
-    scope.own(watchReadiness(shared.readiness, log), (w) => w.stop());
+    scope.onStop(watchReadiness(shared.readiness, log));
   });
   return Object.assign(stop, { httpUrl });
 }

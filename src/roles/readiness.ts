@@ -4,7 +4,8 @@ import { compareTzVersions } from '../domain/calendar/zone.ts';
 import type { ReadinessReport } from '../http/routes/operation.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
-import { type Loop, startLoop } from '../runtime/loop.ts';
+import { startLoop } from '../runtime/loop.ts';
+import type { Stop } from '../runtime/scope.ts';
 import { requireMigrated } from '../store/migrate.ts';
 import { isAlive } from '../store/pool.ts';
 import type { Parts } from './parts.ts';
@@ -56,7 +57,7 @@ export function createReadiness(config: Pick<Config, 'tz'>): Readiness {
 }
 
 /** Logs once when the process is not ready, or for other reasons than before, and once when it is again. */
-export function watchReadiness(readiness: Readiness, log: Log): Loop {
+export function watchReadiness(readiness: Readiness, log: Log): Stop {
   let told = '[]';
   return startLoop({
     pauseMs: WATCH_EVERY_MS,

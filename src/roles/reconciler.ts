@@ -47,7 +47,7 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
         episode.kind === 'begins'
           ? log.fault(`${name}_failed`, episode.error)
           : log.info(`${name}_resumed`, { failures: episode.failures });
-      scope.own(startLoop({ pass: measured, pauseMs, onEpisode }), (l) => l.stop());
+      scope.onStop(startLoop({ pass: measured, pauseMs, onEpisode }));
     };
     const counts = {
       fed: meters.counter('duepost_fed_total'),

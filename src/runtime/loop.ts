@@ -15,61 +15,39 @@ export interface LoopOptions {
   readonly onEpisode: (episode: Episode) => void;
 }
 
-/** A loop that runs. */
-export interface Loop {
-  /** Starts no further pass and waits for the one that runs. */
-  readonly stop: Stop;
-  /** Ends the pause, or asks for one more pass after the one that runs; does not cut short a backoff. */
-  readonly wake: () => void;
-}
-
 /**
- * Runs passes one after the other until stopped, the first at once; they never overlap.
+ * Runs passes one after the other until stopped, the first at once; they never overlap. Stopping waits for the one that runs.
  *
  * Pauses vary by a tenth, so that processes do not move in step. After a failed pass it waits exponentially longer, with
  * jitter, up to 30 s, and no less than a shorter pause.
  */
-export function startLoop(options: LoopOptions): Loop {
+export function startLoop(options: LoopOptions): Stop {
   const stopping = new AbortController();
-  let resting = new AbortController();
-  let woken = false;
 
   async function run(): Promise<void> {
     const episodes = createEpisodes(options.onEpisode);
     let failures = 0;
     while (!stopping.signal.aborted) {
-      woken = false;
+      let pauseMs: number;
       try {
         const result = await options.pass(stopping.signal);
         failures = 0;
         episodes.succeeded();
-        await rest(result?.again === true);
+        pauseMs = result?.again === true ? 0 : varied(options.pauseMs, Math.random);
       } catch (error) {
         failures += 1;
         if (stopping.signal.aborted) return;
         episodes.failed(error);
-        await pause(pauseAfterFailureMs(options.pauseMs, failures), stopping.signal);
+        pauseMs = pauseAfterFailureMs(options.pauseMs, failures);
       }
+      await pause(pauseMs, stopping.signal);
     }
   }
 
-  async function rest(again: boolean): Promise<void> {
-    if (stopping.signal.aborted) return;
-    resting = new AbortController();
-    await pause(again || woken ? 0 : varied(options.pauseMs, Math.random), resting.signal);
-  }
-
   const running = run();
-  return {
-    stop: () => {
-      stopping.abort();
-      resting.abort();
-      return running;
-    },
-    wake: () => {
-      woken = true;
-      resting.abort();
-    },
+  return () => {
+    stopping.abort();
+    return running;
   };
 }
 

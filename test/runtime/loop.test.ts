@@ -42,64 +42,56 @@ describe('a loop', () => {
     const pass = async () => {
       started += 1;
     };
-    const loop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
+    const stop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
     expect(started).toBe(1);
     await vi.waitFor(() => expect(started).toBeGreaterThan(3), 10_000);
-    await loop.stop();
+    await stop();
   });
 
-  it('never runs two passes at once, even when woken', async () => {
+  it('never runs two passes at once', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
-    loop.wake();
+    const stop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
     await turn();
     expect(started()).toBe(1);
-    const stopped = loop.stop();
+    const stopped = stop();
     (await next()).end();
     await stopped;
   });
 
-  it('runs again without a pause when the pass asks for it or somebody wakes it', async () => {
+  it('runs again without a pause when the pass asks for it', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: unexpected });
+    const stop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: unexpected });
     (await next()).end({ again: true });
-    const second = await next();
-    loop.wake(); // during a pass: what it tells of may have come too late for that pass
-    second.end();
     (await next()).end();
     await turn();
-    expect(started()).toBe(3);
-    loop.wake(); // during the pause
-    const fourth = await next();
-    const stopped = loop.stop();
-    fourth.end();
-    await stopped;
-    expect(started()).toBe(4);
+    expect(started()).toBe(2);
+    await stop();
+    expect(started()).toBe(2);
   });
 
   it('waits for the running pass when stopped, tells it so, and starts no other', async () => {
     const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
+    const stop = startLoop({ pass, pauseMs: 1, onEpisode: unexpected });
     const { end, signal } = await next();
     expect(signal.aborted).toBe(false);
     let isStopped = false;
-    const stopped = loop.stop().then(() => {
+    const stopped = stop().then(() => {
       isStopped = true;
     });
     await turn();
     expect([signal.aborted, isStopped]).toEqual([true, false]);
     end({ again: true });
-    await Promise.all([stopped, loop.stop()]);
+    await Promise.all([stopped, stop()]);
     expect(started()).toBe(1);
   });
 
   it('stops in the middle of a long pause or a long backoff', async () => {
     for (const finish of ['end', 'fail'] as const) {
       const { pass, next, started } = createPass();
-      const loop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: () => undefined });
+      const stop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: () => undefined });
       (await next())[finish](new Error('x') as never);
       await turn();
-      await loop.stop();
+      await stop();
       expect(started()).toBe(1);
     }
   });
@@ -117,7 +109,7 @@ describe('a loop', () => {
     ];
     const told: Episode[] = [];
     let passes = 0;
-    const loop = startLoop({
+    const stop = startLoop({
       pass: () => {
         const error = errors[passes]?.();
         passes += 1;
@@ -129,7 +121,7 @@ describe('a loop', () => {
       onEpisode: (episode) => told.push(episode),
     });
     await vi.waitFor(() => expect(passes).toBeGreaterThan(8), 10_000);
-    await loop.stop();
+    await stop();
     expect(told).toEqual([
       { kind: 'begins', error: new Error('a bug') },
       { kind: 'begins', error: expect.objectContaining({ message: 'cut off 2' }) },
@@ -149,16 +141,5 @@ describe('a loop', () => {
       [33_000, 33_000, 33_000],
       [27_000, 27_000, 27_000],
     ]);
-  });
-
-  it('is not woken out of a backoff', async () => {
-    const { pass, next, started } = createPass();
-    const loop = startLoop({ pass, pauseMs: LONG_MS, onEpisode: () => undefined });
-    (await next()).fail(new Error('x'));
-    await turn();
-    loop.wake();
-    await turn();
-    expect(started()).toBe(1);
-    await loop.stop();
   });
 });
