@@ -119,6 +119,7 @@ with inserted as (
          as r (reminder_id, delivery_id, idempotency_key, content_sha256, endpoint_id, contract_ref, type,
                renewal_date, notice_period, jurisdiction, time_zone_given, time_zone, deadline_period,
                deadline_given_at, due_at, deadline_at, late_start, due_proof)
+   -- Keys are locked in this order, so that two batches never wait for each other in a circle.
    order by r.idempotency_key
   on conflict (idempotency_key) do nothing
   returning reminder_id as source_id, 'reminder' as kind, contract_ref
@@ -130,6 +131,7 @@ with inserted as (
   select e.event_id, e.idempotency_key, e.content_sha256, e.type, e.contract_ref, e.answer::jsonb
     from unnest($15::text[], $16::text[], $17::bytea[], $18::text[], $19::text[], $20::text[])
          as e (event_id, idempotency_key, content_sha256, type, contract_ref, answer)
+   -- As above: keys are locked in this order.
    order by e.idempotency_key
   on conflict (idempotency_key) do nothing
   returning event_id as source_id, 'event' as kind, contract_ref

@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import { createId } from '../../domain/ids.ts';
 import { type Refusal, refuseField } from '../../domain/refusal.ts';
 import { type Batcher, createBatcher } from '../../runtime/batch.ts';
 import { killPoint } from '../../runtime/kill-point.ts';
@@ -167,10 +165,8 @@ async function insertPlans<Q extends Traced, P extends Plan, S extends Plan, R>(
   plans: ReadonlyMap<Q, P>,
 ): Promise<ReadonlySet<string>> {
   if (plans.size === 0) return new Set();
-  // In the order of the keys, so that two batches never wait for each other in a circle.
-  const ordered = [...plans.values()].sort((a, b) => (a.idempotencyKey < b.idempotencyKey ? -1 : 1));
   killPoint('accept.planned');
-  const rows = await insertOnce(() => kind.insert(db, ordered));
+  const rows = await insertOnce(() => kind.insert(db, [...plans.values()]));
   killPoint('accept.committed');
   const traceParents = await keepTraces(
     db,
@@ -204,8 +200,4 @@ function keyReused(kind: 'event' | 'reminder'): Refusal {
     `this idempotency key belongs to ${kind === 'event' ? 'an event' : 'a reminder'} with other content: repeat it with what it had then; only what is another thing gets a key of its own`,
     'idempotency_key_reused',
   );
-}
-
-export function newId(prefix: 'dlv' | 'rem' | 'evt' | 'ep' | 'key'): string {
-  return createId(prefix, Date.now(), randomBytes(10));
 }

@@ -7,7 +7,8 @@ import { type Endpoint, findEndpoints, listEndpointsForTypes } from '../../store
 import { type EventDelivery, findEventsByKey, type StoredEvent } from '../../store/events.ts';
 import type { Queryable } from '../../store/pool.ts';
 import { insertEvents, type NewDelivery, type NewEvent } from '../../store/sources.ts';
-import { type AcceptorOptions, createAcceptor, newId } from './acceptance.ts';
+import { newId } from '../new-id.ts';
+import { type AcceptorOptions, createAcceptor } from './acceptance.ts';
 
 /** An event as a producer hands it in. */
 export interface EventRequest extends Traced {

@@ -5,7 +5,8 @@ import type { Traced } from '../../runtime/traces.ts';
 import { type Endpoint, findEndpoints } from '../../store/endpoints.ts';
 import { findRemindersByKey, type Reminder } from '../../store/reminders.ts';
 import { insertReminders, type NewReminder } from '../../store/sources.ts';
-import { type AcceptorOptions, createAcceptor, newId } from './acceptance.ts';
+import { newId } from '../new-id.ts';
+import { type AcceptorOptions, createAcceptor } from './acceptance.ts';
 
 /** A reminder as a producer hands it in. */
 export interface ReminderRequest extends Traced {

@@ -3,7 +3,7 @@ import { Refusal, refuseField } from '../../domain/refusal.ts';
 import { type ApiKey, insertKey, markKeyRevoked, type Scope } from '../../store/keys.ts';
 import { insertOperation } from '../../store/operations.ts';
 import { inTransaction, type Pool } from '../../store/pool.ts';
-import { newId } from '../accept/acceptance.ts';
+import { newId } from '../new-id.ts';
 import type { Operator } from './operator.ts';
 
 const KEY_PREFIX = 'dpk_';
