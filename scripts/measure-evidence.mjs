@@ -11,7 +11,7 @@ import { claimDeliveries } from '../dist/store/claims.js';
 import { insertEndpoint } from '../dist/store/endpoints.js';
 import { migrate } from '../dist/store/migrate.js';
 import { openPool } from '../dist/store/pool.js';
-import { settleAttempts } from '../dist/store/settlements.js';
+import { settleAttempts } from '../dist/store/settle.js';
 import { insertEvents } from '../dist/store/sources.js';
 
 const BATCH = 250;

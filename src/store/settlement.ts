@@ -46,6 +46,3 @@ export interface Settled {
   readonly endpointId: string;
   readonly disabledEndpoint: boolean;
 }
-
-// Batches are joined to tables row by row (lateral) and never to each other: the planner takes any batch for ten rows,
-// and a plan that it made while a table was small is kept when the table has grown.

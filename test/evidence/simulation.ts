@@ -4,7 +4,7 @@ import { claimDeliveries } from '../../src/store/claims.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { ensurePartitions } from '../../src/store/migrate.ts';
 import { openPool, type Pool } from '../../src/store/pool.ts';
-import { settleAttempts } from '../../src/store/settlements.ts';
+import { settleAttempts } from '../../src/store/settle.ts';
 import { insertEvents, insertReminders, type NewDelivery } from '../../src/store/sources.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { recordLog } from '../support/recorded-log.ts';

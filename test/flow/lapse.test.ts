@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { settleAttempts } from '../../src/store/settlements.ts';
+import { settleAttempts } from '../../src/store/settle.ts';
 import {
   type Destination,
   openDestination,

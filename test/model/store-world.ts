@@ -3,7 +3,7 @@ import { hastenDelivery } from '../../src/store/deliveries.ts';
 import { type Move, moveDeliveries } from '../../src/store/moves.ts';
 import { inTransaction } from '../../src/store/pool.ts';
 import { lockDelivery, rescheduleDelivery } from '../../src/store/reschedules.ts';
-import { settleAttempts } from '../../src/store/settlements.ts';
+import { settleAttempts } from '../../src/store/settle.ts';
 import { openDestination, publishTo } from '../support/flow.ts';
 import type { TestProduct } from '../support/product.ts';
 import { dueNow } from '../support/reminders.ts';

@@ -7,7 +7,7 @@ import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reco
 import { claimDeliveries } from '../../src/store/claims.ts';
 import { resetWatermark } from '../../src/store/due.ts';
 import { type Move, moveDeliveries } from '../../src/store/moves.ts';
-import { settleAttempts } from '../../src/store/settlements.ts';
+import { settleAttempts } from '../../src/store/settle.ts';
 import { targetOf, throughPort } from '../support/broker.ts';
 import {
   type Destination,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimDeliveries } from '../../src/store/claims.ts';
+import { settleAttempts } from '../../src/store/settle.ts';
 import type { Settlement } from '../../src/store/settlement.ts';
-import { settleAttempts } from '../../src/store/settlements.ts';
 import { openDestination, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 

@@ -3,8 +3,8 @@ import { createBatcher } from '../../runtime/batch.ts';
 import { killPoint } from '../../runtime/kill-point.ts';
 import type { Log } from '../../runtime/log.ts';
 import { isTransient, type Queryable } from '../../store/pool.ts';
+import { settleAttempts } from '../../store/settle.ts';
 import type { Settled, Settlement } from '../../store/settlement.ts';
-import { settleAttempts } from '../../store/settlements.ts';
 
 /** A settlement as an attempt hands it over: instants by the process's own monotonic clock, in milliseconds. */
 export type Result = Omit<Settlement, 'startedAgoMs' | 'finishedAgoMs'> & {

@@ -4,6 +4,8 @@ import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 import type { Settled, Settlement } from './settlement.ts';
 
+// Batches are joined to tables row by row (lateral) and never to each other: the planner takes any batch for ten rows,
+// and a plan that it made while a table was small is kept when the table has grown.
 const SETTLE = `
 with result as (
   select r.delivery_id, r.attempt, r.revision, r.decision, r.outcome, r.endpoint_failed, r.gone, r.handed_back,
