@@ -15,7 +15,9 @@ export function isFinal(state: State): boolean {
 /**
  * The one table that says which state follows which, and on what.
  *
- * The store takes its guards from it; the database refuses any other move (migrations/0004_deliveries.sql).
+ * Moves that no attempt makes take their guards from it (store/moves.ts). The statements that claim and settle decide by
+ * more than the state, and write states out. The database refuses any move that is not in it, whoever asks
+ * (migrations/0004_deliveries.sql); a test proves the two equal.
  */
 export const TRANSITIONS = {
   claim: { from: ['due'], to: 'in_flight' },

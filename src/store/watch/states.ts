@@ -1,4 +1,4 @@
-import { FINAL_STATES, STATES, type State } from '../../domain/state.ts';
+import { isFinal, STATES, type State } from '../../domain/state.ts';
 import type { Queryable } from '../pool.ts';
 
 /** How many deliveries there are in each state. */
@@ -56,15 +56,11 @@ export async function countDeliveries(db: Queryable, atMost: number): Promise<St
   const counts = Object.fromEntries(
     STATES.map((state) => {
       if (isExact) return [state, all.get(state) ?? 0];
-      if (isLivingExact && !isFinalState(state)) return [state, living.get(state) ?? 0];
+      if (isLivingExact && !isFinal(state)) return [state, living.get(state) ?? 0];
       return [state, Math.max(estimate.get(state) ?? 0, living.get(state) ?? 0)];
     }),
   ) as Record<State, number>;
   return { counts, estimated: !isExact };
-}
-
-function isFinalState(state: State): boolean {
-  return (FINAL_STATES as readonly State[]).includes(state);
 }
 
 function total(counts: ReadonlyMap<State, number>): number {
