@@ -35,9 +35,8 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
     const abort = new AbortController();
     // Every wake-up in hand listens; Node takes more than ten for a leak.
     setMaxListeners(0, stopping.signal, abort.signal);
-    const egress = scope.own(
-      openEgress({ ...config.egress, maxSockets: Math.max(64, config.worker.maxPerEndpoint) }, log),
-      (e) => e.close(),
+    const egress = scope.own(openEgress({ ...config.egress, maxSockets: config.worker.prefetch }, log), (e) =>
+      e.close(),
     );
     const timeoutMs = config.egress.timeoutMs;
     const writeFailures = meters.counter('duepost_outcome_write_failures_total');

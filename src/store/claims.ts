@@ -17,6 +17,11 @@ export interface ClaimRequest {
   readonly inFlight: ReadonlyMap<string, number>;
 }
 
+/** So many failures in a row, and an endpoint is called one at a time. */
+const PROBED_AFTER = 10;
+/** So near its deadline a delivery is urgent. */
+const URGENT_MS = 3_600_000;
+
 const CLAIM = `
 with wake as (
   select delivery_id, attempt
@@ -29,8 +34,8 @@ with wake as (
          d.endpoint_id, d.revision, e.revision as endpoint_revision, e.url, d.reminder_id,
          d.attempt_base + d.manual_attempts + d.unsent_attempts as attempt_base,
          d.claimed_by = $8 as ours,
-         e.consecutive_failures >= 10 as failing,
-         case when e.consecutive_failures >= 10 then 1 else coalesce(e.max_in_flight, $5) end as most,
+         e.consecutive_failures >= ${PROBED_AFTER} as probed,
+         case when e.consecutive_failures >= ${PROBED_AFTER} then 1 else coalesce(e.max_in_flight, $5) end as most,
          coalesce(b.in_flight, 0) as in_flight,
          case
            when d.due_at is null then 'ended'
@@ -50,7 +55,7 @@ with wake as (
 ), ready as (
   -- A share of an endpoint's places is kept for what is near its deadline; bulk does not fill it.
   select delivery_id, revision,
-         most - in_flight - case when deadline_at < now() + interval '1 hour' then 0 else most / 8 end as room,
+         most - in_flight - case when deadline_at < now() + ${URGENT_MS} * interval '1 millisecond' then 0 else most / 8 end as room,
          row_number() over (partition by endpoint_id order by deadline_at nulls last, due_at) as place
     from asked
    where verdict = 'ready'
@@ -92,7 +97,7 @@ select a.delivery_id,
          else a.verdict
        end as verdict,
        a.state, a.attempt as known_attempt, a.attempt_base as known_base, a.endpoint_id, a.endpoint_revision,
-       a.most, a.failing, a.ours,
+       a.most, a.probed, a.ours,
        1000 * extract(epoch from (
          case when a.state = 'in_flight' then a.claim_expires_at else a.due_at end) - now())::float8 as remaining_ms,
        1000 * extract(epoch from a.deadline_at - now())::float8 as margin_ms,
@@ -123,7 +128,7 @@ interface Row {
   readonly endpoint_revision: number;
   readonly known_base: number;
   readonly most: number;
-  readonly failing: boolean;
+  readonly probed: boolean;
   readonly ours: boolean | null;
   readonly remaining_ms: number;
   readonly margin_ms: number | null;
@@ -179,7 +184,8 @@ function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
         verdict: 'crowded',
         endpointId: row.endpoint_id,
         limit: row.most,
-        failing: row.failing,
+        probed: row.probed,
+        urgent: row.margin_ms !== null && row.margin_ms < URGENT_MS,
         marginMs: row.margin_ms ?? undefined,
       };
     case 'busy':
@@ -194,6 +200,9 @@ function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
         attempt: row.known_attempt + 1,
       };
     case 'lapsed':
+      // Its outcome is known here and waits to be written; nobody here calls it a second time meanwhile.
+      if (row.ours === true && inHand.has(row.delivery_id))
+        return { verdict: 'wait', remainingMs: BUSY_RETRY_MS, attempt: row.known_attempt + 1 };
       return toLapsed(row, false);
     case 'ended':
       return { verdict: 'ended', state: row.state };

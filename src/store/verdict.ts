@@ -39,7 +39,9 @@ export type Verdict =
       readonly endpointId: string;
       readonly limit: number;
       /** It fails, and is only probed. */
-      readonly failing: boolean;
+      readonly probed: boolean;
+      /** Near its deadline: it may have the places that are kept for such. */
+      readonly urgent: boolean;
       /** Milliseconds until the deadline; undefined: none. */
       readonly marginMs: number | undefined;
     }

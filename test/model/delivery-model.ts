@@ -74,8 +74,9 @@ export function claim(
   if (isEnded(d)) return 'ended';
   if (d.state === 'held' || d.attempt > asked.attempt) return 'nothing';
   if (d.state === 'in_flight') {
-    if (isPast(d.leaseIn)) return 'lapsed';
-    return d.holder === asked.holder && !asked.knows ? 'lapsed' : 'wait';
+    // Its holder waits for its own outcome to be written, however long that takes.
+    if (d.holder === asked.holder) return asked.knows ? 'wait' : 'lapsed';
+    return isPast(d.leaseIn) ? 'lapsed' : 'wait';
   }
   if (d.attempt === asked.attempt) return 'nothing';
   if (!isPast(d.dueIn)) return 'wait';

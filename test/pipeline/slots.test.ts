@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const ask = { limit: 32, failing: false, again: false };
+const ask = { limit: 32, probed: false, urgent: false, again: false };
 
 /** Lets calls of an endpoint end, one every `everyMs`, while others take their places. */
 async function answer(slots: Slots, endpointId: string, everyMs: number, calls = 20): Promise<void> {
@@ -58,7 +58,7 @@ test('of a failing endpoint one waits, however quickly it fails', async () => {
   slots.take('fails');
   void slots.whenFree('fails', ask);
   await answer(slots, 'fails', 1);
-  const seen = crowd(slots, 'fails', 400, { failing: true });
+  const seen = crowd(slots, 'fails', 400, { probed: true });
   await vi.advanceTimersByTimeAsync(0);
   expect(seen).toEqual({ turns: 0, away: 399 });
 });
@@ -91,31 +91,51 @@ test('an endpoint that stops answering is quick no longer, and its crowd leaves'
   expect(seen).toEqual({ turns: 0, away: 368 });
 });
 
-test('a place that becomes free goes to who asked first, and whoever lost it asks first again', async () => {
-  const slots = createSlots(10);
-  slots.take('ep');
+/** Waits in line under these names, and lists them as they have their turns. */
+async function lineUp(slots: Slots, who: Record<string, Partial<typeof ask>>): Promise<string[]> {
   const order: string[] = [];
-  const wait = (name: string, again: boolean): void =>
-    void slots.whenFree('ep', { ...ask, again }).then(() => order.push(name));
-  wait('first', false);
-  wait('second', false);
-  wait('lost', true);
-  await vi.advanceTimersByTimeAsync(0);
-  for (let n = 0; n < 3; n += 1) {
-    slots.take('ep');
-    slots.free('ep');
+  for (const [name, how] of Object.entries(who)) {
+    void slots.whenFree('ep', { ...ask, ...how }).then(() => order.push(name));
   }
   await vi.advanceTimersByTimeAsync(0);
-  expect(order).toEqual(['lost', 'first', 'second']);
+  return order;
+}
+
+test('turns come in the order of asking, urgent ones first; whoever lost one has the next', async () => {
+  const slots = createSlots(10);
+  slots.take('ep');
+  const order = await lineUp(slots, {
+    first: {},
+    urgent: { urgent: true },
+    second: {},
+    lost: { again: true },
+    alsoUrgent: { urgent: true },
+  });
+  await answer(slots, 'ep', 1, 5);
+  expect(order).toEqual(['urgent', 'alsoUrgent', 'lost', 'first', 'second']);
+});
+
+test('a turn that nothing comes of is the next one’s, down to the last', async () => {
+  const slots = createSlots(10);
+  slots.take('ep');
+  const order = await lineUp(slots, { first: {}, second: {}, third: {} });
+  slots.free('ep');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(order).toEqual(['first']);
+  slots.passOn('ep');
+  slots.passOn('ep');
+  slots.passOn('ep');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(order).toEqual(['first', 'second', 'third']);
 });
 
 test('a crowded wake-up goes away for about as long as those before it take, and never past its deadline', () => {
-  const crowded = { verdict: 'crowded', endpointId: 'ep', limit: 32, failing: false } as const;
+  const crowded = { verdict: 'crowded', endpointId: 'ep', limit: 32, probed: false, urgent: false } as const;
   expect(awayMs({ ...crowded, marginMs: undefined }, { timeoutMs: 10_000, backlogMs: undefined })).toBe(
     1_000,
   );
   expect(awayMs({ ...crowded, marginMs: undefined }, { timeoutMs: 10_000, backlogMs: 1e9 })).toBe(8_000);
   expect(
-    awayMs({ ...crowded, failing: true, marginMs: 16_000 }, { timeoutMs: 10_000, backlogMs: undefined }),
+    awayMs({ ...crowded, probed: true, marginMs: 16_000 }, { timeoutMs: 10_000, backlogMs: undefined }),
   ).toBe(3_000);
 });

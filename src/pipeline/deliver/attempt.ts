@@ -62,6 +62,9 @@ export async function attemptDelivery(
     return handBack(claim, { why: 'no time was left for a call' });
   }
 
+  // Changed since the claim: what it is given now is not for where it was.
+  if (target.url !== claim.url) return handBack(claim, { why: 'the endpoint has another URL now' });
+
   const headers = headersOf(claim, target, new Date(claim.claimedAt.getTime() + spentMs));
   if (traced !== undefined && options.sendTraceParent === true) headers['traceparent'] = traced.traceParent;
   const shadow = options.shadowAll || target.mode === 'shadow';

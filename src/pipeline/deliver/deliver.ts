@@ -80,8 +80,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       const verdicts = await askFor(furthest(wakeUps));
       return wakeUps.map((wakeUp) => {
         const verdict = verdicts.get(wakeUp.deliveryId);
-        // The second wake-up of the same delivery has nothing to do.
-        verdicts.delete(wakeUp.deliveryId);
+        // The second wake-up of the same delivery has nothing to do, but may be the one that tells how it ended.
+        if (verdict?.verdict !== 'ended') verdicts.delete(wakeUp.deliveryId);
         return { verdict: verdict ?? { verdict: 'nothing' }, askedAtMs };
       });
     },
@@ -126,10 +126,13 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     wakeUp: WakeUp,
     { traceParent, redelivered }: Traced & { readonly redelivered: boolean },
   ): Promise<void> {
-    let again = false;
-    for (let current = wakeUp; ; ) {
+    let current = wakeUp;
+    let turnAt: string | undefined;
+    for (;;) {
       if (stopping.aborted) throw new Error('the worker stops');
-      const { verdict, askedAtMs } = await claims.add(current);
+      const { verdict, askedAtMs } = await ask(current, turnAt);
+      const again = turnAt !== undefined;
+      turnAt = undefined;
       meter?.verdict(verdict.verdict);
       switch (verdict.verdict) {
         case 'claimed':
@@ -149,7 +152,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
               awayMs(verdict, { timeoutMs: options.timeoutMs, backlogMs }),
             );
           }
-          again = true;
+          turnAt = verdict.endpointId;
           break;
         }
         case 'lapsed':
@@ -169,6 +172,18 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         case 'nothing':
           return;
       }
+    }
+  }
+
+  /** Asks for a claim. When nothing comes of the turn it had for a place at an endpoint, the next one there has its turn. */
+  async function ask(wakeUp: WakeUp, turnAt: string | undefined): Promise<Asked> {
+    let isTaken = false;
+    try {
+      const asked = await claims.add(wakeUp);
+      isTaken = asked.verdict.verdict === 'claimed' || asked.verdict.verdict === 'crowded';
+      return asked;
+    } finally {
+      if (turnAt !== undefined && !isTaken) slots.passOn(turnAt);
     }
   }
 

@@ -8,6 +8,7 @@ import type { SecretBox } from '../secrets.ts';
 /** What a call needs to know of its endpoint, secrets and key opened. */
 export interface CallTarget {
   readonly revision: number;
+  readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly mode: EndpointForCall['mode'];
   /** Undefined: the default of what is sent. */
@@ -44,6 +45,7 @@ export function createEndpointCache(db: Queryable, box: SecretBox): EndpointCach
     if (endpoint === undefined) throw new Error(`${endpointId} has no secret that is in force`);
     const target: CallTarget = {
       revision: endpoint.revision,
+      url: endpoint.url,
       headers: endpoint.headers,
       mode: endpoint.mode,
       policy: endpoint.policy === undefined ? undefined : parsePolicy(endpoint.policy),

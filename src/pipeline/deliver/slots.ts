@@ -6,14 +6,16 @@ export interface Slots {
   take(endpointId: string): void;
   free(endpointId: string): void;
   /**
-   * Resolves with true when a place is free for one more, in the order of asking; with false when it is better to go
-   * away and ask later.
+   * Resolves with true when a place is free for one more: what is urgent first, and otherwise in the order of asking;
+   * with false when it is better to go away and ask later. Whoever has its turn takes the place or passes it on.
    *
    * Whoever has its turn within a second by the endpoint's own pace waits here: no way round is shorter. Of a slow
    * endpoint as many wait as it takes at once, while there is room; everybody else's wake-ups need the rest. Of one
    * that fails a single one waits. Any other is taken for quick until a quarter of a second has shown otherwise.
    */
   whenFree(endpointId: string, ask: Ask): Promise<boolean>;
+  /** Gives a turn that nothing came of to the next. */
+  passOn(endpointId: string): void;
   /** Milliseconds until those that wait have had their turn, by the endpoint's pace; undefined: none is known yet. */
   backlogMs(endpointId: string): number | undefined;
   /** Resolves everything that waits. */
@@ -23,19 +25,27 @@ export interface Slots {
 interface Ask {
   /** How many calls the endpoint takes at once. */
   readonly limit: number;
-  readonly failing: boolean;
+  /** Fails so much that it is called one at a time. */
+  readonly probed: boolean;
+  /** Near its deadline: it may have the places that are kept for such. */
+  readonly urgent: boolean;
   /** Whether it had its turn already, and somebody else was quicker: it does not go to the end again. */
   readonly again: boolean;
 }
 
+interface Waiting {
+  readonly urgent: boolean;
+  readonly resolve: (isFree: boolean) => void;
+}
+
 /** What an endpoint's calls in flight leave to know. */
 interface Crowd {
-  readonly waiting: ((isFree: boolean) => void)[];
+  readonly waiting: Waiting[];
   readonly sinceMs: number;
   freedAtMs: number | undefined;
   /** Between two calls that end, smoothed; undefined before the second. */
   paceMs: number | undefined;
-  failing: boolean;
+  probed: boolean;
   /** How many may wait even if the endpoint is slow. */
   most: number;
   watch: NodeJS.Timeout | undefined;
@@ -59,7 +69,19 @@ export function createSlots(room: number): Slots {
     const one = which === 'first' ? crowd.waiting.shift() : crowd.waiting.pop();
     if (one === undefined) return;
     waitingInAll -= 1;
-    one(isFree);
+    one.resolve(isFree);
+  }
+
+  /** Before everything less urgent, and behind its like, unless it was at the head already. */
+  function line({ waiting }: Crowd, one: Waiting, again: boolean): void {
+    const isBehind = (other: Waiting): boolean =>
+      again ? other.urgent <= one.urgent : other.urgent < one.urgent;
+    const place = waiting.findIndex(isBehind);
+    waiting.splice(place === -1 ? waiting.length : place, 0, one);
+  }
+
+  function forget(endpointId: string, crowd: Crowd): void {
+    if (!inFlight.has(endpointId) && crowd.waiting.length === 0) crowds.delete(endpointId);
   }
 
   function notePace(crowd: Crowd): void {
@@ -82,7 +104,7 @@ export function createSlots(room: number): Slots {
   const isCrammed = (crowd: Crowd): boolean => crowd.waiting.length > crowd.most || waitingInAll > room;
 
   function isQuick(crowd: Crowd): boolean {
-    if (crowd.failing) return false;
+    if (crowd.probed) return false;
     const backlogMs = backlogOf(crowd);
     return backlogMs === undefined
       ? performance.now() - crowd.sinceMs < PATIENCE_MS
@@ -107,7 +129,7 @@ export function createSlots(room: number): Slots {
       sinceMs: performance.now(),
       freedAtMs: undefined,
       paceMs: undefined,
-      failing: false,
+      probed: false,
       most: 0,
       watch: undefined,
     };
@@ -128,26 +150,29 @@ export function createSlots(room: number): Slots {
       if (crowd === undefined) return;
       notePace(crowd);
       wake(crowd, 'first', true);
-      if (left === 0 && crowd.waiting.length === 0) crowds.delete(endpointId);
+      forget(endpointId, crowd);
     },
-    async whenFree(endpointId, { limit, failing, again }) {
+    async whenFree(endpointId, { limit, probed, urgent, again }) {
       // With nothing in flight nobody would call: the last one may have ended while it was asked for this place.
       if (!inFlight.has(endpointId)) {
         if (again) await pause(ASK_AGAIN_MS);
         return true;
       }
       const crowd = crowdOf(endpointId);
-      crowd.failing = failing;
-      crowd.most = failing ? 1 : Math.max(limit, FEW);
+      crowd.probed = probed;
+      crowd.most = probed ? 1 : Math.max(limit, FEW);
       if (crowd.waiting.length >= crowd.most || waitingInAll >= room) {
         if (!isQuick(crowd)) return false;
         watchOver(crowd);
       }
       waitingInAll += 1;
-      return new Promise((resolve) => {
-        if (again) crowd.waiting.unshift(resolve);
-        else crowd.waiting.push(resolve);
-      });
+      return new Promise((resolve) => line(crowd, { urgent, resolve }, again));
+    },
+    passOn(endpointId) {
+      const crowd = crowds.get(endpointId);
+      if (crowd === undefined) return;
+      wake(crowd, 'first', true);
+      forget(endpointId, crowd);
     },
     backlogMs(endpointId) {
       const crowd = crowds.get(endpointId);

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Incoming } from '../../src/broker/incoming.ts';
+import { encodeWakeUp } from '../../src/domain/wakeup.ts';
+import { openEgress } from '../../src/egress/open.ts';
+import {
+  createDeliverer,
+  type Deliverer,
+  type DelivererOptions,
+} from '../../src/pipeline/deliver/deliver.ts';
+import { createEndpointCache } from '../../src/pipeline/deliver/endpoint-cache.ts';
+import { createSettler } from '../../src/pipeline/deliver/settle.ts';
+import { createSecretBox } from '../../src/pipeline/secrets.ts';
+import { recordInsteadOfSending } from '../../src/pipeline/shadow/sink.ts';
+import { type Destination, openDestination, outcomeOf, publishTo, QUICK } from '../support/flow.ts';
+import { openTestProduct, type TestProduct } from '../support/product.ts';
+import { until } from '../support/until.ts';
+
+let product: TestProduct;
+let destination: Destination;
+
+beforeAll(async () => {
+  product = await openTestProduct({ env: QUICK });
+  destination = await openDestination(product, { delayMs: 500 });
+});
+
+afterAll(async () => {
+  await destination.receiver.close();
+  await product.close();
+});
+
+/** A worker's deliverer, without a consumer before it. */
+function openDeliverer(changes: Partial<DelivererOptions> = {}): Deliverer & { close(): Promise<void> } {
+  const { pool, announcer, publisher } = product.parts;
+  const { log } = product.recorded;
+  const { signal } = new AbortController();
+  const egress = openEgress(product.config.egress);
+  const settler = createSettler({ db: pool, log, holder: 'test', timeoutMs: 2_000, signal });
+  const deliverer = createDeliverer({
+    db: pool,
+    log,
+    publisher,
+    announcer,
+    poison: 'none',
+    endpoints: createEndpointCache(pool, createSecretBox(product.config.masterKey)),
+    settler,
+    holder: 'test',
+    send: egress.send,
+    sendToSink: recordInsteadOfSending,
+    shadowAll: false,
+    timeoutMs: 2_000,
+    leaseMs: 10_000,
+    maxWaiting: 100,
+    maxPerEndpoint: 32,
+    signal,
+    stopping: signal,
+    onEndpointDisabled: () => undefined,
+    tellDelivered: () => Promise.resolve(),
+    ...changes,
+  });
+  return {
+    ...deliverer,
+    async close() {
+      await egress.close();
+      await settler.close();
+    },
+  };
+}
+
+const wakeUp = (deliveryId: string, redelivered = false): Incoming =>
+  ({ body: encodeWakeUp({ deliveryId, attempt: 1 }), properties: { headers: {} }, redelivered }) as Incoming;
+
+test('wake-ups in line at an endpoint are all dealt with when it is paused', async () => {
+  const deliverer = openDeliverer();
+  await product.endpoints.patch(destination.name, { max_in_flight: 1 }, { actor: 'test' });
+  const published = await Promise.all(Array.from({ length: 8 }, () => publishTo(product, destination)));
+  const handled = Promise.all(published.map(({ deliveryId }) => deliverer.handle(wakeUp(deliveryId))));
+  await until('the first call', () => destination.receiver.calls().length === 1);
+  await product.endpoints.pause(destination.name, { actor: 'test', reason: 'maintenance' });
+  await handled;
+  const states = await Promise.all(
+    published.map(async ({ deliveryId }) => (await outcomeOf(product, deliveryId)).state),
+  );
+  expect(new Set(states)).toEqual(new Set(['delivered', 'held']));
+  await product.endpoints.resume(destination.name, { actor: 'test' });
+  await product.endpoints.patch(destination.name, { max_in_flight: null }, { actor: 'test' });
+  await deliverer.close();
+});
+
+test('a wake-up that comes again tells that its delivery was delivered, also beside a copy of it', async () => {
+  const told: string[] = [];
+  const deliverer = openDeliverer({
+    tellDelivered: ({ deliveryId }) => Promise.resolve(void told.push(deliveryId)),
+  });
+  const { deliveryId } = await publishTo(product, destination);
+  await deliverer.handle(wakeUp(deliveryId));
+  expect(told).toEqual([deliveryId]);
+  // As after a death between the settlement and the telling.
+  await Promise.all([deliverer.handle(wakeUp(deliveryId)), deliverer.handle(wakeUp(deliveryId, true))]);
+  expect(told).toEqual([deliveryId, deliveryId]);
+  await deliverer.close();
+});
+
+test('what belongs to another URL of the endpoint is not sent to the one that was claimed', async () => {
+  const cache = createEndpointCache(product.parts.pool, createSecretBox(product.config.masterKey));
+  const deliverer = openDeliverer({
+    endpoints: {
+      ...cache,
+      find: async (...of) => ({ ...(await cache.find(...of)), url: 'https://moved.example/' }),
+    },
+  });
+  const before = destination.receiver.calls().length;
+  const { deliveryId } = await publishTo(product, destination);
+  await deliverer.handle(wakeUp(deliveryId));
+  const { state, attempts } = await outcomeOf(product, deliveryId);
+  expect([state, attempts[0]?.error, attempts[0]?.detail]).toEqual([
+    'due',
+    'not_sent',
+    'the endpoint has another URL now',
+  ]);
+  expect(destination.receiver.calls()).toHaveLength(before);
+  await deliverer.close();
+});
