@@ -4,6 +4,9 @@ import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 import type { Settled, Settlement } from './settlement.ts';
 
+/** After each attempt of a cycle that was not sent, a delivery rests twice as long, up to this. */
+const LONGEST_REST_MS = 15 * 60_000;
+
 // Batches are joined to tables row by row (lateral) and never to each other: the planner takes any batch for ten rows,
 // and a plan that it made while a table was small is kept when the table has grown.
 const SETTLE = `
@@ -22,11 +25,11 @@ with result as (
    order by r.delivery_id
 ), locked as (
   select r.*, d.state, d.latest_attempt, d.latest_revision, d.claim_expires_at, d.endpoint_id, d.kind,
-         d.due_at, d.contract_ref
+         d.due_at, d.contract_ref, d.unsent_attempts
     from result r
    cross join lateral (
      select state, attempt as latest_attempt, revision as latest_revision, claim_expires_at, endpoint_id,
-            due_at, contract_ref, ${kindOf('delivery')} as kind
+            due_at, contract_ref, unsent_attempts, ${kindOf('delivery')} as kind
        from delivery
       where delivery_id = r.delivery_id
         for no key update) d
@@ -58,6 +61,8 @@ with result as (
          for no key update) a on true
 ), decided as (
   select j.*,
+         j.handed_back and j.error is not distinct from 'not_sent' as unsent,
+         coalesce(j.delay_ms, 1000) as wait_ms,
          case
            when not j.fresh then 'repeat'
            when j.holds then j.verdict
@@ -79,16 +84,22 @@ with result as (
            when x.event = 'late_result' then d.due_at
            else greatest(
              least(
-               now() + coalesce(x.delay_ms, 1000) * interval '1 millisecond',
+               now() + interval '1 millisecond' * case
+                 -- It takes nothing from the attempts of the policy, so that without this a fault that lasts would
+                 -- write attempts at the same rate for ever.
+                 when x.unsent
+                 then greatest(x.wait_ms, least(x.wait_ms * power(2, least(x.unsent_attempts, 20)), ${LONGEST_REST_MS}))
+                 else x.wait_ms
+               end,
                d.deadline_at - ($22 + ${LAST_CALL_MARGIN_MS}) * interval '1 millisecond'),
              -- It may have been moved to later while the attempt was under way.
              d.scheduled_at,
-             now() + least(coalesce(x.delay_ms, 1000), 1000) * interval '1 millisecond')
+             now() + least(x.wait_ms, 1000) * interval '1 millisecond')
          end,
          ended_at = case when x.event in ('deliver', 'deliver_late', 'give_up') then now() else d.ended_at end,
          dead_reason = case when x.event = 'give_up' then x.dead_reason when x.event = 'late_result' then d.dead_reason end,
          -- What nobody was sent takes nothing from the attempts that the policy gives.
-         unsent_attempts = d.unsent_attempts + case when x.handed_back and x.error = 'not_sent' then 1 else 0 end,
+         unsent_attempts = d.unsent_attempts + x.unsent::int,
          claim_expires_at = case when x.event = 'late_result' then d.claim_expires_at end,
          claimed_by = case when x.event = 'late_result' then d.claimed_by end,
          trail_length = d.trail_length + 1,
