@@ -1,22 +1,27 @@
-// What evidence costs the hot path, and what sealing and checking take. Makes a database of its own and drops it again.
+// What evidence costs the hot path, and what sealing, checking and exporting take. Makes a database of its own and drops it again.
 // After `npm run build`: DUEPOST_DATABASE_URL=postgres://… node scripts/measure-evidence.mjs
 
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { createSignatureCheck, createSigner, publicKeyOf } from '../dist/domain/audit/seal.js';
 import { createId } from '../dist/domain/ids.js';
-import { sealWaiting } from '../dist/pipeline/evidence/seal.js';
+import { exportEvidence } from '../dist/pipeline/evidence/export.js';
+import { createSeal, sealWaiting } from '../dist/pipeline/evidence/seal.js';
 import { verifyStore } from '../dist/pipeline/evidence/verify-store.js';
 import { claimDeliveries } from '../dist/store/claims.js';
 import { insertEndpoint } from '../dist/store/endpoints.js';
+import { findLastSeal, insertSeal } from '../dist/store/evidence/seals.js';
 import { migrate } from '../dist/store/migrate.js';
-import { openPool } from '../dist/store/pool.js';
+import { inTransaction, openPool } from '../dist/store/pool.js';
 import { settleAttempts } from '../dist/store/settle.js';
 import { insertEvents } from '../dist/store/sources.js';
 
 const BATCH = 250;
 const BATCHES = 12;
 const ROUNDS = 5;
+/** Seals in the store from which a delivery is exported. */
+const HISTORIES = [1_000, 10_000, 100_000];
+const EXPORTS = 21;
 
 const server = process.env.DUEPOST_DATABASE_URL ?? '';
 const name = `measure_${randomBytes(4).toString('hex')}`;
@@ -143,6 +148,31 @@ async function measure(variant) {
   return { microseconds: (1_000 * tookMs) / (BATCH * BATCHES), walBytes: walBytes / (BATCH * BATCHES) };
 }
 
+/** Goes on with seals of one leaf each until there are so many. */
+async function sealUpTo(size, signer) {
+  await inTransaction(pool, async (db) => {
+    for (let last = await findLastSeal(db); last.number < size; ) {
+      const parts = [{ kind: 'event', month: '2027-03', leaves: 1 }];
+      last = createSeal(
+        last,
+        { sealedAt: new Date().toISOString(), hashes: [randomBytes(32)], parts },
+        signer,
+      );
+      await insertSeal(db, last, []);
+    }
+  });
+}
+
+async function measureExport(deliveryId) {
+  const times = [];
+  for (let i = 0; i < EXPORTS; i += 1) {
+    const startedAt = performance.now();
+    await exportEvidence({ deliveryId }, { pool, actor: 'measure' });
+    times.push(performance.now() - startedAt);
+  }
+  return median(times);
+}
+
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
 try {
@@ -166,7 +196,8 @@ try {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' });
   const waiting = (await pool.query('select count(*)::int as n from unsealed')).rows[0].n;
   let startedAt = performance.now();
-  const seals = await sealWaiting({ pool, signer: createSigner(pem), log: quiet });
+  const signer = createSigner(pem);
+  const seals = await sealWaiting({ pool, signer, log: quiet });
   let seconds = (performance.now() - startedAt) / 1_000;
   console.log(
     `sealing: ${waiting} in ${seconds.toFixed(1)} s, ${seals.length} seals, ${Math.round(waiting / seconds)} per second`,
@@ -177,6 +208,18 @@ try {
   console.log(
     `checking the store: ${report.deliveries} deliveries in ${seconds.toFixed(1)} s, ${Math.round(report.deliveries / seconds)} per second`,
   );
+  const sealed = (
+    await pool.query(
+      "select subject_id from seal_leaf where kind = 'event' order by seal_number desc limit 1",
+    )
+  ).rows[0].subject_id;
+  for (const history of HISTORIES) {
+    await sealUpTo(history, signer);
+    const ms = await measureExport(sealed);
+    console.log(
+      `exporting a delivery from a store of ${history} seals: ${ms.toFixed(0)} ms, median of ${EXPORTS}`,
+    );
+  }
 } finally {
   await pool.end();
   await admin.query(`drop database ${name} with (force)`);

@@ -30,29 +30,11 @@ function rootBetween(leaves: readonly Buffer[], from: number, to: number): Buffe
   return hashNode(rootBetween(leaves, from, middle), rootBetween(leaves, middle, to));
 }
 
-/** The largest power of two below `size`. */
-function splitOf(size: number): number {
+/** The largest power of two below `size`, which is above 1: how many leaves the left half of a tree has. */
+export function splitOf(size: number): number {
   let split = 1;
   while (split * 2 < size) split *= 2;
   return split;
-}
-
-/** What must be hashed together with a leaf, from the bottom up, to arrive at the root. */
-export function inclusionPath(leaves: readonly Buffer[], index: number): Buffer[] {
-  const path: Buffer[] = [];
-  let from = 0;
-  let to = leaves.length;
-  while (to - from > 1) {
-    const middle = from + splitOf(to - from);
-    if (index < middle) {
-      path.unshift(rootBetween(leaves, middle, to));
-      to = middle;
-    } else {
-      path.unshift(rootBetween(leaves, from, middle));
-      from = middle;
-    }
-  }
-  return path;
 }
 
 /** The root that a leaf and its path lead to (RFC 9162, 2.1.3.2); undefined: the path does not fit the tree. */
@@ -80,31 +62,6 @@ export function rootOfInclusion(
     last = Math.floor(last / 2);
   }
   return last === 0 ? hash : undefined;
-}
-
-/** Shows that the tree over the first `size` leaves is a beginning of the tree over all of them (RFC 9162, 2.1.4.1). */
-export function consistencyPath(leaves: readonly Buffer[], size: number): Buffer[] {
-  if (size <= 0 || size >= leaves.length) return [];
-  return subproof(leaves, { from: 0, to: leaves.length, size, known: true });
-}
-
-function subproof(
-  leaves: readonly Buffer[],
-  part: { from: number; to: number; size: number; known: boolean },
-): Buffer[] {
-  const { from, to, size, known } = part;
-  if (size === to - from) return known ? [] : [rootBetween(leaves, from, to)];
-  const split = splitOf(to - from);
-  if (size <= split) {
-    return [
-      ...subproof(leaves, { from, to: from + split, size, known }),
-      rootBetween(leaves, from + split, to),
-    ];
-  }
-  return [
-    ...subproof(leaves, { from: from + split, to, size: size - split, known: false }),
-    rootBetween(leaves, from, from + split),
-  ];
 }
 
 export interface TreeHead {
@@ -146,14 +103,29 @@ export function isConsistent(earlier: TreeHead, later: TreeHead, path: readonly 
 /** The roots of the complete subtrees of a growing tree, largest first: all that is needed to go on growing it. */
 export type Peaks = readonly Buffer[];
 
-/** The peaks after one more leaf; `size` is the number of leaves before. */
-export function growPeaks(peaks: Peaks, size: number, leaf: Buffer): Buffer[] {
-  const grown = [...peaks];
-  let carry = leaf;
+/**
+ * The roots of all subtrees that one more leaf completes, smallest first: of the leaf alone, of two leaves, of four …
+ *
+ * @param size  the number of leaves before, to which the peaks belong
+ * @throws RangeError when the peaks are not those of a tree of that size
+ */
+export function completeSubtrees(peaks: Peaks, size: number, leaf: Buffer): Buffer[] {
+  const roots = [leaf];
+  let root = leaf;
   for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2)) {
-    carry = hashNode(grown.pop() as Buffer, carry);
+    const peak = peaks.at(-roots.length);
+    if (peak === undefined)
+      throw new RangeError(`a tree of ${size} leaves has more than ${peaks.length} peaks`);
+    root = hashNode(peak, root);
+    roots.push(root);
   }
-  return [...grown, carry];
+  return roots;
+}
+
+/** The peaks after one more leaf; otherwise as `completeSubtrees`. */
+export function growPeaks(peaks: Peaks, size: number, leaf: Buffer): Buffer[] {
+  const roots = completeSubtrees(peaks, size, leaf);
+  return [...peaks.slice(0, peaks.length - roots.length + 1), ...roots.slice(-1)];
 }
 
 /** The root of the tree that has these peaks. */

@@ -140,38 +140,53 @@ async function compose(
   signer: Signer,
 ): Promise<{ seal: StoredSeal; stored: StoredLeaf[] }> {
   const last = await findLastSeal(db);
+  const hashes = leaves.map((l) => hashLeaf(l.text));
+  const seal = createSeal(last, { sealedAt: await findInstant(db), hashes, parts: partsOf(leaves) }, signer);
+  return {
+    seal,
+    stored: leaves.map(({ waiting, contentSha256 }, index) => ({
+      ...waiting,
+      sealNumber: seal.number,
+      index,
+      contentSha256,
+    })),
+  };
+}
+
+/**
+ * The seal of these leaves that comes after another.
+ *
+ * @param last  the one before; undefined: it is the first
+ */
+export function createSeal(
+  last: StoredSeal | undefined,
+  of: { readonly sealedAt: string; readonly hashes: readonly Buffer[]; readonly parts: readonly SealPart[] },
+  signer: Signer,
+): StoredSeal {
+  const { sealedAt, hashes, parts } = of;
   const number = (last?.number ?? 0) + 1;
   const peaksBefore = last === undefined ? [] : splitHashes(last.peaks);
-  const hashes = leaves.map((l) => hashLeaf(l.text));
   const statement: SealStatement = {
     type: 'duepost.seal',
     v: 1,
     number,
-    sealed_at: await findInstant(db),
+    sealed_at: sealedAt,
     key_id: signer.keyId,
     previous_sha256: last?.sha256.toString('hex') ?? null,
     history_root_sha256: rootOfPeaks(peaksBefore).toString('hex'),
-    leaves: leaves.length,
+    leaves: hashes.length,
     root_sha256: rootOf(hashes).toString('hex'),
-    parts: partsOf(leaves),
+    parts,
   };
   const text = sealText(statement);
   const sha256 = hashSeal(text);
   return {
-    seal: {
-      number,
-      text,
-      signature: signer.sign(text),
-      sha256,
-      leaves: Buffer.concat(hashes),
-      peaks: Buffer.concat(growPeaks(peaksBefore, number - 1, sha256)),
-    },
-    stored: leaves.map(({ waiting, contentSha256 }, index) => ({
-      ...waiting,
-      sealNumber: number,
-      index,
-      contentSha256,
-    })),
+    number,
+    text,
+    signature: signer.sign(text),
+    sha256,
+    leaves: Buffer.concat(hashes),
+    peaks: Buffer.concat(growPeaks(peaksBefore, number - 1, sha256)),
   };
 }
 

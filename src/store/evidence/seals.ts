@@ -1,3 +1,4 @@
+import { completeSubtrees } from '../../domain/audit/merkle.ts';
 import type { SealStatement } from '../../domain/audit/seal.ts';
 import type { Queryable } from '../pool.ts';
 import type { StoredLeaf } from './seal-leaves.ts';
@@ -88,18 +89,32 @@ export async function listSealsAfter(
   return result.rows.map(toSeal);
 }
 
-/** The hashes of all seals up to a number, in order: the leaves of the history. */
-export async function listSealHashes(db: Queryable, upTo: number): Promise<Buffer[]> {
-  const result = await db.query<{ sha256: Buffer }>({
-    name: 'list_seal_hashes',
+/**
+ * By seal number: the subtrees of the history that the seal completed, smallest first.
+ *
+ * They are made of its hash and of the peaks that the seal before it left, so that no other seal is read.
+ *
+ * @throws RangeError when the seal before it is missing, or its peaks are
+ */
+export async function findCompletedSubtrees(
+  db: Queryable,
+  numbers: readonly number[],
+): Promise<Map<number, Buffer[]>> {
+  const result = await db.query<{ seal_number: number; sha256: Buffer; peaks_before: Buffer | null }>({
+    name: 'find_completed_subtrees',
     text: `
-      select sha256
-        from seal
-       where seal_number <= $1
-       order by seal_number`,
-    values: [upTo],
+      select s.seal_number, s.sha256,
+             (select b.peaks from seal b where b.seal_number = s.seal_number - 1) as peaks_before
+        from seal s
+       where s.seal_number = any($1)`,
+    values: [numbers],
   });
-  return result.rows.map((row) => row.sha256);
+  return new Map(
+    result.rows.map(({ seal_number, sha256, peaks_before }) => [
+      seal_number,
+      completeSubtrees(splitHashes(peaks_before ?? Buffer.alloc(0)), seal_number - 1, sha256),
+    ]),
+  );
 }
 
 /** Inserts a seal with its leaves. */

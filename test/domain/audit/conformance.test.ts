@@ -2,14 +2,13 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { checkChain, hashEntry, type TrailEntry } from '../../../src/domain/audit/chain.ts';
 import { type DeliveryLeaf, deliveryLeafText } from '../../../src/domain/audit/facts.ts';
+import { hashLeaf, isConsistent, rootOf, rootOfInclusion } from '../../../src/domain/audit/merkle.ts';
 import {
-  consistencyPath,
-  hashLeaf,
-  inclusionPath,
-  isConsistent,
-  rootOf,
-  rootOfInclusion,
-} from '../../../src/domain/audit/merkle.ts';
+  consistencySpans,
+  growTree,
+  inclusionSpans,
+  pathOf,
+} from '../../../src/domain/audit/merkle-paths.ts';
 import {
   createSignatureCheck,
   createSigner,
@@ -54,6 +53,11 @@ const vectors = JSON.parse(
 ) as Vectors;
 const hex = (bytes: Buffer): string => bytes.toString('hex');
 const bytes = (text: string): Buffer => Buffer.from(text, 'hex');
+
+const inclusionPath = (leaves: readonly Buffer[], index: number): Buffer[] =>
+  pathOf(growTree(leaves), inclusionSpans({ index, size: leaves.length }));
+const consistencyPath = (leaves: readonly Buffer[], earlier: number): Buffer[] =>
+  pathOf(growTree(leaves), consistencySpans({ earlier, later: leaves.length }));
 
 test('chains entries as the vectors do', () => {
   const { entries, sha256 } = vectors.chain;

@@ -2,18 +2,28 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
-  consistencyPath,
   emptyRoot,
   growPeaks,
   hashLeaf,
-  inclusionPath,
   isConsistent,
   rootOf,
   rootOfInclusion,
   rootOfPeaks,
 } from '../../../src/domain/audit/merkle.ts';
+import {
+  consistencySpans,
+  growTree,
+  inclusionSpans,
+  leavesFor,
+  pathOf,
+} from '../../../src/domain/audit/merkle-paths.ts';
 
 const leavesOf = (size: number): Buffer[] => Array.from({ length: size }, (_, i) => hashLeaf(`leaf ${i}`));
+
+const inclusionPath = (leaves: readonly Buffer[], index: number): Buffer[] =>
+  pathOf(growTree(leaves), inclusionSpans({ index, size: leaves.length }));
+const consistencyPath = (leaves: readonly Buffer[], earlier: number): Buffer[] =>
+  pathOf(growTree(leaves), consistencySpans({ earlier, later: leaves.length }));
 
 /** The definition of RFC 9162, 2.1.1, word for word and slow. */
 function definition(leaves: readonly Buffer[]): Buffer {
@@ -104,5 +114,24 @@ test('takes no proof that is longer, shorter or in another order', () => {
         rootOfInclusion(leaf, { index, size }, p)?.equals(root) === true;
       return leads(path) && !leads(path.slice(1)) && !leads([...path, leaf]);
     }),
+  );
+});
+
+test('makes each proof from a few leaves of a large tree', () => {
+  const size = 5_000;
+  const tree = growTree(leavesOf(size));
+  fc.assert(
+    fc.property(fc.nat(size - 1), (index) => {
+      const inclusion = inclusionSpans({ index, size });
+      const consistency = consistencySpans({ earlier: index, later: size });
+      for (const spans of [inclusion, consistency]) {
+        const needed = leavesFor(spans);
+        // At most one for each of the 13 levels, and those that make up what is not complete at the right.
+        expect(needed.length).toBeLessThanOrEqual(2 * 13);
+        const known = new Map([...tree].filter(([leaf]) => needed.includes(leaf)));
+        expect(pathOf(known, spans)).toEqual(pathOf(tree, spans));
+      }
+    }),
+    { numRuns: 50 },
   );
 });
