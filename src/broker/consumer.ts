@@ -171,7 +171,9 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
         await pause(backoffMs(faults, LONGEST_BACKOFF_MS), stopping.signal);
         if (stopping.signal.aborted || session.isOver) return;
       } while (!(await isHealthy()));
-      giveBack(session, session.failed.splice(0));
+      // As they came, and not as they failed: the broker keeps that order.
+      const failed = session.failed.splice(0).sort((a, b) => a - b);
+      giveBack(session, failed);
       session.isHolding = false;
       await consume(session);
     } catch (error) {

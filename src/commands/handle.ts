@@ -5,6 +5,7 @@ import { parseJson } from '../domain/json.ts';
 import { Refusal } from '../domain/refusal.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Span, Traces } from '../runtime/traces.ts';
+import { createTurns } from './turns.ts';
 
 /** A command's own work: takes the body without `v`, gives the members of the answer. */
 export type CommandHandler = (
@@ -20,6 +21,8 @@ export interface CommandsOptions {
   readonly maxBodyBytes: number;
   /** By routing key. */
   readonly handlers: Readonly<Record<string, CommandHandler>>;
+  /** What a command is about: those about one thing are carried out in the order they came; undefined: in any. */
+  readonly subjectOf: (routingKey: string, body: Readonly<Record<string, unknown>>) => string | undefined;
   /** Undefined: none are made. */
   readonly traces?: Traces | undefined;
   /** Told of every command that was answered. */
@@ -39,7 +42,12 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  */
 export function createCommandReader(options: CommandsOptions): (message: Incoming) => Promise<void> {
   const { traces } = options;
-  if (traces === undefined) return (message) => answer(options, message, undefined);
+  const takeTurn = createTurns();
+  const take = (message: Incoming, span: Span | undefined): Promise<void> => {
+    const command = readCommand(options, message);
+    return takeTurn(command.subject, () => answer(options, { ...command, message, span }));
+  };
+  if (traces === undefined) return (message) => take(message, undefined);
   return async (message) => {
     const span = traces.begin(
       `command ${nameOf(options, message)}`,
@@ -50,7 +58,7 @@ export function createCommandReader(options: CommandsOptions): (message: Incomin
       },
     );
     try {
-      await traces.within(span, () => answer(options, message, span));
+      await traces.within(span, () => take(message, span));
     } catch (error) {
       span.fail('fault');
       throw error;
@@ -60,9 +68,27 @@ export function createCommandReader(options: CommandsOptions): (message: Incomin
   };
 }
 
-async function answer(options: CommandsOptions, message: Incoming, span: Span | undefined): Promise<void> {
+/** What a message asks for. */
+interface Command {
+  readonly subject: string | undefined;
+  readonly carryOut: () => Promise<Record<string, unknown>>;
+}
+
+/** What cannot be read is about nothing, and refused when it is carried out. */
+function readCommand(options: CommandsOptions, message: Incoming): Command {
   try {
-    const result = await carryOut(options, message);
+    return read(options, message);
+  } catch (error) {
+    return { subject: undefined, carryOut: () => Promise.reject(error) };
+  }
+}
+
+async function answer(
+  options: CommandsOptions,
+  { message, span, carryOut }: Command & { readonly message: Incoming; readonly span: Span | undefined },
+): Promise<void> {
+  try {
+    const result = await carryOut();
     await reply(options, message, { ok: true, ...result });
     options.onAnswered?.(nameOf(options, message), result['duplicate'] === true ? 'duplicate' : 'accepted');
   } catch (error) {
@@ -90,7 +116,7 @@ function nameOf({ handlers }: CommandsOptions, { routingKey }: Incoming): string
   return Object.hasOwn(handlers, routingKey) ? routingKey : 'unknown';
 }
 
-async function carryOut(options: CommandsOptions, message: Incoming): Promise<Record<string, unknown>> {
+function read(options: CommandsOptions, message: Incoming): Command {
   const { routingKey, properties } = message;
   const handler = Object.hasOwn(options.handlers, routingKey) ? options.handlers[routingKey] : undefined;
   if (handler === undefined) {
@@ -104,10 +130,11 @@ async function carryOut(options: CommandsOptions, message: Incoming): Promise<Re
     const text = `v must be ${VERSION}`;
     throw new Refusal('unsupported_version', text, [{ path: '/v', message: text }]);
   }
-  return handler(body, {
+  const context = {
     outerKey: properties.messageId,
     actor: properties.userId === undefined ? 'amqp' : `amqp:${properties.userId}`,
-  });
+  };
+  return { subject: options.subjectOf(routingKey, body), carryOut: () => handler(body, context) };
 }
 
 function readObject({ body, properties }: Incoming, maxBytes: number): Record<string, unknown> {

@@ -38,3 +38,15 @@ export function commandHandlers({
       eventView(await events.publish(readEvent(body, { ...context, maxPayloadBytes }))),
   };
 }
+
+/**
+ * What a command is about, by the name that it gives it. Commands about one reminder or contract depend on each other;
+ * events do not, whichever contract they name.
+ */
+export function subjectOf(
+  routingKey: string,
+  { reminder_id, contract_ref }: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const name = routingKey.startsWith('reminder.') ? (reminder_id ?? contract_ref) : undefined;
+  return typeof name === 'string' ? name : undefined;
+}

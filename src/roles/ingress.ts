@@ -1,7 +1,7 @@
 import { startConsumer } from '../broker/consumer.ts';
 import { namesOf } from '../broker/topology.ts';
 import { createCommandReader } from '../commands/handle.ts';
-import { commandHandlers } from '../commands/handlers.ts';
+import { commandHandlers, subjectOf } from '../commands/handlers.ts';
 import { createEventAcceptor } from '../pipeline/accept/events.ts';
 import { createReminderAcceptor } from '../pipeline/accept/reminders.ts';
 import type { Config } from '../runtime/config.ts';
@@ -51,6 +51,7 @@ export function startIngress(config: Config, log: Log, { meters, traces, readine
             rescheduler,
             maxPayloadBytes: config.limits.maxPayloadBytes,
           }),
+          subjectOf,
         }),
         isHealthy: async () =>
           // While the broker takes nothing, what is refused could not be set aside: it would be given back and counted.

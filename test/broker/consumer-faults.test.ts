@@ -79,6 +79,26 @@ describe('a consumer that meets a fault', () => {
     expect(await on.countLeft(on.names.deliveries)).toBe(0);
   });
 
+  it('gives messages back in the order they came, whichever failed first', async () => {
+    const slow = gate();
+    const taken: string[] = [];
+    let isWell = false;
+    const consumer = await on.start({
+      handle: async (message) => {
+        taken.push(String(message.body));
+        if (isWell) return;
+        if (String(message.body) === 'first') await slow.opened;
+        throw new Error('the database is gone');
+      },
+    });
+    await on.put('first', 'second');
+    await vi.waitFor(() => expect([consumer.isAttached(), consumer.inHand()]).toEqual([false, 1]), PATIENT);
+    isWell = true;
+    slow.open();
+    await vi.waitFor(() => expect(consumer.counters.acknowledged).toBe(2), PATIENT);
+    expect(taken).toEqual(['first', 'second', 'first', 'second']);
+  });
+
   it('finishes what works while something else fails', async () => {
     const slow = gate();
     const done: string[] = [];
