@@ -31,7 +31,7 @@ export function addDeliveries(program: Command): void {
   addShow(group);
   const retry = withReason(group.command('retry <delivery>'))
     .description(
-      'send it again: what waits at once, what is dead or cancelled in a new cycle; never what was delivered',
+      'send it again: what waits at once, what is dead or cancelled in a new cycle and not before its time; never what was delivered',
     )
     .option('--force', 'although its deadline has passed')
     .action((deliveryId: string, options: CommonOptions & { reason?: string; force?: boolean }) =>

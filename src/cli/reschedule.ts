@@ -45,7 +45,7 @@ export function addReschedule(program: Command): void {
             `${moved.reminderId} of contract ${moved.contractRef} is due ${moved.dueAt.toISOString()}, deadline ${moved.deadlineAt.toISOString()}`,
             ...(applied === 'full'
               ? []
-              : ['only the timing moved: an attempt was made, so the body stays as it was sent']),
+              : ['only the timing moved: the body was sent or audited before, and stays as it was']),
           ].join('\n'),
         );
       }),

@@ -53,7 +53,8 @@ with locked as (
      set state = $4,
          due_at = case
            when $4 in ('dead_lettered', 'cancelled') then null
-           when $3 in ('replay', 'replay_held') then now()
+           -- What was cancelled before its time waits for it, as it did.
+           when $3 in ('replay', 'replay_held') then greatest(now(), d.scheduled_at)
            else d.due_at
          end,
          ended_at = case when $4 in ('dead_lettered', 'cancelled') then now() end,

@@ -25,6 +25,7 @@ export interface Reminder {
   readonly revision: number;
   readonly state: string;
   readonly attempt: number;
+  readonly cycle: number;
   readonly createdAt: Date;
 }
 
@@ -50,13 +51,14 @@ export interface ReminderRow {
   readonly revision: number;
   readonly state: string;
   readonly attempt: number;
+  readonly cycle: number;
   readonly created_at: Date;
 }
 
 export const REMINDER_COLUMNS = `r.reminder_id, r.delivery_id, r.idempotency_key, r.content_sha256, r.endpoint_id,
              r.contract_ref, r.type, r.renewal_date::text, r.notice_period, r.jurisdiction, r.time_zone_given,
              r.time_zone, r.deadline_period, r.deadline_given_at, r.due_at, r.deadline_at, r.late_start, r.due_proof,
-             r.revision, d.state, d.attempt, r.created_at`;
+             r.revision, d.state, d.attempt, d.cycle, r.created_at`;
 
 export function toReminder(row: ReminderRow): Reminder {
   return {
@@ -81,6 +83,7 @@ export function toReminder(row: ReminderRow): Reminder {
     revision: row.revision,
     state: row.state,
     attempt: row.attempt,
+    cycle: row.cycle,
     createdAt: row.created_at,
   };
 }

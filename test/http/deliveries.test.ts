@@ -277,6 +277,10 @@ test('a cancellation ends what waits, with who and why, and can be taken back', 
   expect(entry).toMatchObject({ event: 'cancel', detail: { reason: 'ordered by mistake' } });
   const audit = await api.call('GET', '/v1/audit?contract_ref=pol-cancel');
   expect(audit.body.data).toMatchObject([{ state: 'cancelled', attempts: 0, first_attempt_at: null }]);
+  // Taken back, it waits for its time; asked for once more, it is sent now.
+  const takenBack = await retry(deliveryId);
+  expect(takenBack.status).toBe(202);
+  expect(takenBack.body).toMatchObject({ state: 'due', cycle: 2, due_at: takenBack.body.scheduled_at });
   expect((await retry(deliveryId)).status).toBe(202);
   expect(await attempted(deliveryId, 1)).toMatchObject({ state: 'delivered', cycle: 2 });
 });

@@ -150,7 +150,7 @@ export function move(d: ModelDelivery, by: Move): boolean {
       d.cycle += 1;
       d.base = d.attempt;
       d.uncounted = 0;
-      d.dueIn = NOW;
+      d.dueIn = Math.max(NOW, d.scheduledIn);
       d.deadReason = undefined;
       d.state = to;
       break;

@@ -1,8 +1,11 @@
+import type { DueProof } from '../../src/domain/calendar/calendars.ts';
+import { timingOf, writeTiming } from '../../src/pipeline/timing/timing.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';
 import { hastenDelivery } from '../../src/store/deliveries.ts';
 import { type Move, moveDeliveries } from '../../src/store/moves.ts';
 import { inTransaction } from '../../src/store/pool.ts';
-import { lockDelivery, rescheduleDelivery } from '../../src/store/reschedules.ts';
+import { findReminder } from '../../src/store/reminders.ts';
+import { findBody, lockDelivery } from '../../src/store/reschedules.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
 import { openDestination, publishTo } from '../support/flow.ts';
 import type { TestProduct } from '../support/product.ts';
@@ -100,24 +103,26 @@ export async function openWorld(product: TestProduct): Promise<World> {
     reschedule: (n, to) =>
       inTransaction(pool, async (db) => {
         await lockDelivery(db, idOf(n));
-        const timing = {
-          deliveryId: idOf(n),
-          reminderId: reminder.reminderId,
-          renewalDate: reminder.renewalDate,
-          noticePeriod: reminder.noticePeriod,
-          deadlinePeriod: undefined,
-          deadlineGivenAt: undefined,
-          timeZone: 'UTC',
-          dueAt: inHours(to.dueIn),
-          deadlineAt: inHours(to.deadlineIn),
-          lateStart: false,
-          dueProof: {},
-          body: undefined,
+        const stored = await findReminder(db, reminder.reminderId);
+        const body = await findBody(db, reminder.reminderId);
+        if (stored === undefined || body === undefined) throw new Error('the reminder is gone');
+        const { moved } = await writeTiming(db, {
+          reminder: stored,
+          body,
+          timing: timingOf(stored),
+          due: {
+            dueAt: inHours(to.dueIn),
+            deadlineAt: inHours(to.deadlineIn),
+            timeZone: 'UTC',
+            proof: stored.dueProof as DueProof,
+            steps: [],
+          },
+          event: 'reschedule',
+          detail: {},
           actor: 'model',
-          trail,
           timeoutMs: TIMEOUT_MS,
-        };
-        return (await rescheduleDelivery(db, timing, 'reschedule')) !== undefined;
+        });
+        return moved !== undefined;
       }),
     async setStatus(status) {
       await pool.query('update endpoint set status = $2 where endpoint_id = $1', [

@@ -13,6 +13,7 @@ import { lockDelivery } from '../../src/store/reschedules.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
 import type { Settlement } from '../../src/store/settlement.ts';
 import type { Verdict } from '../../src/store/verdict.ts';
+import { linesOf, verifyAll } from '../evidence/support.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 import { daysFromToday, dueNow, recordAnnouncements } from '../support/reminders.ts';
 
@@ -307,6 +308,47 @@ test('what was dead-lettered stays so until it is replayed, and moves then under
     { state: 'dead_lettered', cycle: 1, revision: 1 },
     { state: 'delivered', cycle: 2, revision: 3 },
   ]);
+});
+
+test('what was cancelled and replayed before its first attempt waits for its time, and keeps the body that is audited', async () => {
+  const reminder = await schedule({ renewalDate: daysFromToday(90) });
+  const before = await factsOf(reminder);
+  await rescheduler.cancel({
+    reference: { reminderId: reminder.reminderId },
+    reason: 'by mistake',
+    actor: 'test',
+  });
+  await expect(moveTo(reminder, 60)).rejects.toMatchObject({ code: 'transition_not_allowed' });
+  // Its endpoint is paused.
+  const [replayed] = await moveDeliveries(database.pool, {
+    move: 'replay_held',
+    deliveryIds: [reminder.deliveryId],
+    actor: 'test',
+    trail: '{}',
+    timeoutMs: TIMEOUT_MS,
+  });
+  expect(replayed?.remainingMs).toBeGreaterThan(59 * DAY_MS);
+  expect((await factsOf(reminder)).due_at).toEqual(before.due_at);
+  const { applied, reminder: moved } = await moveTo(reminder, 100);
+  expect(applied).toBe('timing_only');
+  expect(await factsOf(reminder)).toMatchObject({ due_at: moved.dueAt, body: before.body, revision: 2 });
+  const findings = linesOf(await verifyAll(database.pool));
+  expect(findings.filter((line) => line.includes(reminder.deliveryId))).toEqual([]);
+});
+
+test('what is replayed after its time is due at once', async () => {
+  const reminder = await schedule({ renewalDate: daysFromToday(29) });
+  const move = (name: 'cancel' | 'replay') =>
+    moveDeliveries(database.pool, {
+      move: name,
+      deliveryIds: [reminder.deliveryId],
+      actor: 'test',
+      trail: '{}',
+      timeoutMs: TIMEOUT_MS,
+    });
+  await move('cancel');
+  await move('replay');
+  expect(await claim(reminder)).toMatchObject({ verdict: 'claimed' });
 });
 
 test('what is held stays held at its new time', async () => {

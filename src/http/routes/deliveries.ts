@@ -87,7 +87,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
       tags: ['deliveries'],
       summary: 'Send a delivery now, or again',
       description:
-        'One that waits is due at once, by an attempt on top of what its policy gives. One that is dead-lettered or cancelled begins a new cycle: same key, same bytes, new budget. One that was delivered is never sent again.',
+        'One that waits is due at once, by an attempt on top of what its policy gives. One that is dead-lettered or cancelled begins a new cycle: same key, same bytes, new budget, due at once, or at `scheduled_at` if that is still ahead. One that was delivered is never sent again.',
       params: ID_IN_PATH,
       body: body('RetryRequest'),
       response: { 202: answer(DeliveryWithAttempts, 'It is due.') },

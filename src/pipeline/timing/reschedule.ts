@@ -155,7 +155,10 @@ function requireOpen({ state, reminderId }: Reminder): void {
     throw new Refusal('already_delivered', `${reminderId} was delivered: nothing is sent again`);
   if (state === 'dead_lettered' || state === 'cancelled') {
     const ended = state === 'cancelled' ? 'was cancelled' : 'was dead-lettered';
-    throw new Refusal('transition_not_allowed', `${reminderId} ${ended}: replay its delivery first`);
+    throw new Refusal(
+      'transition_not_allowed',
+      `${reminderId} ${ended}: replay its delivery first, which is sent at its time (at once if that has passed) with the body it had, or schedule another reminder`,
+    );
   }
 }
 

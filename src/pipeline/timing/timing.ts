@@ -8,7 +8,10 @@ import { type Rescheduled, rescheduleDelivery, type StoredBody } from '../../sto
 /** What of a reminder decides its time. */
 export type Timing = Required<DueRequest>;
 
-/** full: the body says the new timing. timing_only: an attempt was made, and the body stays as it was sent. */
+/**
+ * full: the body says the new timing. timing_only: the body stays as an attempt sent it, or as an audit record has its
+ * hash.
+ */
 export type Applied = 'full' | 'timing_only';
 
 /** What was asked for, to compute the time of a stored reminder anew. */
@@ -36,20 +39,20 @@ export interface TimingChange {
   readonly timeoutMs: number;
 }
 
-/** Writes a reminder's new time, and the body that says it unless an attempt was made; the caller holds the lock. */
+/** Writes a reminder's new time, and the body that says it unless that is frozen; the caller holds the lock. */
 export async function writeTiming(
   db: Queryable,
   change: TimingChange,
 ): Promise<{ applied: Applied; moved: Rescheduled | undefined }> {
   const { reminder, body, timing, due } = change;
-  const applied = reminder.attempt === 0 && body.bytes !== undefined ? 'full' : 'timing_only';
   const newBody =
-    applied === 'timing_only' || body.bytes === undefined
+    isFrozen(reminder) || body.bytes === undefined
       ? undefined
       : reminderBodyOfData(
           { ...reminder, ...timing, deadlineAt: due.deadlineAt, at: body.now },
           dataOf({ bytes: body.bytes, dataOffset: body.dataOffset }),
         );
+  const applied = newBody === undefined ? 'timing_only' : 'full';
   const moved = await rescheduleDelivery(
     db,
     {
@@ -82,6 +85,11 @@ export async function writeTiming(
     change.event,
   );
   return { applied, moved };
+}
+
+/** Whether the body was sent, or its hash stands in an audit record: a cycle that ended has one, attempted or not. */
+function isFrozen({ attempt, cycle }: Reminder): boolean {
+  return attempt > 0 || cycle > 1;
 }
 
 /** Whether the stored body says the timing that is in force. */

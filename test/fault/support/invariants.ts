@@ -20,6 +20,12 @@ const IN_THE_TABLES: Readonly<Record<string, string>> = {
       join audit_record r on r.delivery_id = d.delivery_id and r.cycle = d.cycle
      where d.due_at is null
        and (r.state <> d.state or r.dead_reason is distinct from d.dead_reason)`,
+  'has another body than its audit record': `
+    select r.delivery_id, format('cycle %s: %s recorded, %s stored', r.cycle, encode(r.body_sha256, 'hex'), encode(b.sha256, 'hex')) as seen
+      from audit_record r
+      join delivery d on d.delivery_id = r.delivery_id
+      join body b on b.source_id = coalesce(d.reminder_id, d.event_id)
+     where r.body_sha256 <> b.sha256`,
   'has attempts that are not numbered from 1 on, or without an outcome': `
     select d.delivery_id, format('%s of %s, %s open', count(a.attempt), d.attempt, count(*) filter (where a.outcome is null)) as seen
       from delivery d
