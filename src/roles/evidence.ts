@@ -1,6 +1,6 @@
 import { createSigner } from '../domain/audit/seal.ts';
 import { retain } from '../pipeline/evidence/retention.ts';
-import { sealWaiting } from '../pipeline/evidence/seal.ts';
+import { type SealMemory, sealWaiting } from '../pipeline/evidence/seal.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Meters } from '../runtime/metrics.ts';
@@ -27,8 +27,9 @@ export function startEvidenceLoops(
     log.warn('sealing_is_off', { reason: 'no sealing key is configured: see duepost audit keygen' });
   } else {
     const signer = createSigner(privateKey);
+    const memory: SealMemory = {};
     loop('seal', intervalMs, async () => {
-      const seals = await sealWaiting({ pool, signer, log, signal });
+      const seals = await sealWaiting({ pool, signer, log, memory, signal });
       sealed([], seals?.length ?? 0);
     });
   }

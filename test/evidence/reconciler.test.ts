@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => product.close());
 
-test('the reconciler seals what ended and tells everybody, who can check it', async () => {
+test('the reconciler seals what ended and tells everybody, who can check it, until somebody cuts the seals off', async () => {
   const { broker } = product.config;
   const connection = await openConnection(broker, 'an auditor');
   const channel = await connection.createChannel();
@@ -53,6 +53,17 @@ test('the reconciler seals what ended and tells everybody, who can check it', as
   expect(linesOf(await verifyAll(pool, { published: [{ number, sha256: told.sha256 }] }))).toEqual([]);
   await connection.close();
   await destination.receiver.close();
+
+  const owner = await pool.connect();
+  await owner.query('set session_replication_role = replica; delete from seal_leaf; delete from seal');
+  await owner.query('set session_replication_role = default');
+  owner.release();
+  const refusal = await until('the refusal to seal on', () =>
+    product.recorded.lines.find((line) => line.event === 'seal_failed'),
+  );
+  expect(String(refusal.fields['error'])).toMatch(/which this process has seen, is gone/);
+  expect(refusal.level).toBe('error');
+  expect((await pool.query('select from seal')).rows).toEqual([]);
 });
 
 test('without a key it says once that nothing is sealed', async () => {

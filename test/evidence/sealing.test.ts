@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { monthOfId } from '../../src/domain/audit/seal.ts';
-import { sealWaiting } from '../../src/pipeline/evidence/seal.ts';
+import { type SealMemory, sealWaiting } from '../../src/pipeline/evidence/seal.ts';
 import { statementOf } from '../../src/store/evidence/seals.ts';
 import { listNotices } from '../../src/store/notices.ts';
 import { inTransaction } from '../../src/store/pool.ts';
@@ -123,4 +123,41 @@ test('seals a result that came after the end, and the erasure after it', async (
   expect(report).toMatchObject({ ok: true, unsealed: 1 });
   await sealAll(pool);
   expect(await verifyAll(pool)).toMatchObject({ ok: true, unsealed: 0 });
+});
+
+/** As somebody does who owns the database: the last seal goes, and what it held waits again. */
+async function cutLastSeal(): Promise<void> {
+  const client = await simulation.pool.connect();
+  await client.query(`
+    set session_replication_role = replica;
+    insert into unsealed (kind, subject_id, cycle, entry)
+    select kind, subject_id, cycle, entry from seal_leaf where seal_number = (select max(seal_number) from seal);
+    delete from seal_leaf where seal_number = (select max(seal_number) from seal);
+    delete from seal where seal_number = (select max(seal_number) from seal);
+    set session_replication_role = default`);
+  client.release();
+}
+
+test('seals nothing on top of a history of which a seal that the process has seen is gone or another', async () => {
+  const { pool } = simulation;
+  const memory: SealMemory = {};
+  const seal = (): ReturnType<typeof sealWaiting> =>
+    sealWaiting({ pool, signer, log: recordLog().log, memory });
+  await simulation.deliver(await simulation.publish());
+  const [made] = (await seal()) ?? [];
+  const state = (): Promise<unknown> =>
+    pool
+      .query('select (select count(*) from unsealed) as waiting, (select max(seal_number) from seal) as last')
+      .then((result) => result.rows[0]);
+
+  await cutLastSeal();
+  const cut = await state();
+  await expect(seal()).rejects.toThrow(`seal ${made?.number}, which this process has seen, is gone`);
+  expect(await state()).toEqual(cut);
+
+  // Whoever has seen nothing cannot know: it seals what it finds.
+  await pool.query("update sim.clock set at = at + interval '1 minute'");
+  await sealAll(pool);
+  await simulation.deliver(await simulation.publish());
+  await expect(seal()).rejects.toThrow('is another one now');
 });

@@ -8,10 +8,12 @@ import {
   type Signer,
   sealText,
 } from '../../domain/audit/seal.ts';
+import { MAX_LEAVES } from '../../domain/audit/sealing-time.ts';
 import type { Log } from '../../runtime/log.ts';
 import { type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
 import {
   findLastSeal,
+  findSeals,
   insertSeal,
   type StoredSeal,
   splitHashes,
@@ -27,12 +29,16 @@ export interface SealingOptions {
   readonly pool: Pool;
   readonly signer: Signer;
   readonly log: Log;
+  /** What this process has seen of seals before; undefined: nothing to compare with. */
+  readonly memory?: SealMemory;
   /** Ends the sealing after the seal in hand. */
   readonly signal?: AbortSignal;
 }
 
-/** Leaves in one seal: what a statement reads and writes at a time. */
-const MAX_LEAVES = 1_000;
+/** The last seal that a process has made or seen: a store that has lost it is not sealed on. */
+export interface SealMemory {
+  last?: Pick<StoredSeal, 'number' | 'sha256'> | undefined;
+}
 
 /** A leaf to be: whose it is, under which month it stands, and the text that is hashed. */
 interface NewLeaf {
@@ -46,17 +52,32 @@ interface NewLeaf {
  * Seals what waits, in seals of at most a thousand leaves; one process at a time.
  *
  * @returns the seals that were made, oldest first; undefined: another process is at it
+ * @throws Error when a seal that this process has seen is gone or another; nothing is sealed then
  */
 export function sealWaiting(options: SealingOptions): Promise<StoredSeal[] | undefined> {
-  return withLock(options.pool, 'duepost.sealing', async () => {
+  const { pool, memory = {}, signal } = options;
+  return withLock(pool, 'duepost.sealing', async () => {
     const seals: StoredSeal[] = [];
-    while (options.signal?.aborted !== true) {
-      const made = await inTransaction(options.pool, (db) => sealOnce(db, options));
+    while (signal?.aborted !== true) {
+      memory.last = await requireContinued(pool, memory);
+      const made = await inTransaction(pool, (db) => sealOnce(db, options));
       if (made === undefined) break;
+      memory.last = made;
       seals.push(made);
     }
     return seals;
   });
+}
+
+/** The last seal of the store, which goes on from the one that this process has seen. */
+async function requireContinued(db: Queryable, { last: seen }: SealMemory): Promise<StoredSeal | undefined> {
+  const last = await findLastSeal(db);
+  if (seen === undefined) return last;
+  const now = last?.number === seen.number ? last : (await findSeals(db, [seen.number])).get(seen.number);
+  if (now?.sha256.equals(seen.sha256) === true) return last;
+  throw new Error(
+    `seal ${seen.number}, which this process has seen, is ${now === undefined ? 'gone' : 'another one now'} (the last is ${last?.number ?? 'none'}): the history was cut or replaced, or an older state of the database restored. Nothing is sealed: see duepost audit verify --published, and start this process again when that is explained`,
+  );
 }
 
 async function sealOnce(db: Queryable, { signer, log }: SealingOptions): Promise<StoredSeal | undefined> {
