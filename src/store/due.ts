@@ -1,3 +1,4 @@
+import type { State } from '../domain/state.ts';
 import type { Queryable } from './pool.ts';
 
 /** A delivery that wants a wake-up, and when. */
@@ -31,7 +32,7 @@ function toDue(row: Row): DueDelivery {
   };
 }
 
-function lastPosition(rows: readonly Row[]): Position | undefined {
+function lastPosition(rows: readonly Pick<Row, 'due_text' | 'delivery_id'>[]): Position | undefined {
   const last = rows.at(-1);
   return last && { dueAt: last.due_text, deliveryId: last.delivery_id };
 }
@@ -180,22 +181,56 @@ export async function listOverdue(
   };
 }
 
-/** The next page of an endpoint's deliveries in a state, in due order. */
+/**
+ * The next of an endpoint's deliveries in any of these states, in due order: those among so many living deliveries of all
+ * endpoints from a position on, so that no statement takes long however much waits elsewhere.
+ *
+ * @returns also where to go on; undefined: there are no more
+ */
 export async function listPendingOfEndpoint(
   db: Queryable,
-  page: { readonly endpointId: string; readonly state: 'due' | 'held'; readonly limit: number },
-): Promise<string[]> {
-  const result = await db.query<{ delivery_id: string }>({
+  page: {
+    readonly endpointId: string;
+    readonly states: readonly State[];
+    readonly after: Position | undefined;
+    /** How many are looked at. */
+    readonly limit: number;
+  },
+): Promise<{ deliveryIds: string[]; next: Position | undefined }> {
+  const result = await db.query<{
+    delivery_id: string;
+    due_text: string;
+    is_pending: boolean;
+    is_last: boolean;
+  }>({
     name: 'list_pending_of_endpoint',
     text: `
-      select delivery_id
-        from delivery
-       where endpoint_id = $1
-         and due_at is not null
-         and state = $2
-       order by due_at, delivery_id
-       limit $3`,
-    values: [page.endpointId, page.state, page.limit],
+      with page as (
+        select delivery_id, due_at,
+               endpoint_id = $1 and state = any($2) as is_pending,
+               row_number() over (order by due_at, delivery_id) = $5 as is_last
+          from delivery
+         where due_at is not null
+           and (due_at, delivery_id) > (coalesce($3::timestamptz, '-infinity'), $4)
+         order by due_at, delivery_id
+         limit $5
+      )
+      select delivery_id, due_at::text as due_text, is_pending, is_last
+        from page
+       where is_pending
+          or is_last
+       order by due_at, delivery_id`,
+    values: [
+      page.endpointId,
+      page.states,
+      page.after?.dueAt ?? null,
+      page.after?.deliveryId ?? '',
+      page.limit,
+    ],
   });
-  return result.rows.map((row) => row.delivery_id);
+  const { rows } = result;
+  return {
+    deliveryIds: rows.filter((row) => row.is_pending).map((row) => row.delivery_id),
+    next: rows.at(-1)?.is_last ? lastPosition(rows) : undefined,
+  };
 }

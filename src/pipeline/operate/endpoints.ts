@@ -4,8 +4,9 @@ import { parsePolicy } from '../../domain/policy.ts';
 import { Refusal, refuseField } from '../../domain/refusal.ts';
 import type { EndpointBody, EndpointPatchBody } from '../../domain/requests/schemas.ts';
 import { formatSecret, parseSecret } from '../../domain/signing.ts';
+import { fromStates } from '../../domain/state.ts';
 import { parseTarget, type TargetRules } from '../../domain/target.ts';
-import { listPendingOfEndpoint } from '../../store/due.ts';
+import { listPendingOfEndpoint, type Position } from '../../store/due.ts';
 import { insertSecret } from '../../store/endpoint-secrets.ts';
 import {
   type Endpoint,
@@ -56,6 +57,9 @@ export interface EndpointOperator {
   holdPending(endpointId: string, by: Operator): Promise<number>;
 }
 
+/** Living deliveries of all endpoints that one statement looks at. */
+const LOOK_AT = 5_000;
+/** Deliveries that one statement moves. */
 const PAGE = 500;
 const SECRET_BYTES = 32;
 
@@ -87,26 +91,32 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
     });
   }
 
+  /** In pages, one walk in due order; what changes behind it is for the claim and the reconciler to deal with. */
   async function moveAll(
     endpointId: string,
     move: 'hold' | 'release' | 'abandon',
     by: Operator,
   ): Promise<number> {
+    const trail = JSON.stringify({
+      endpoint_id: endpointId,
+      reason: by.reason ?? `the endpoint's status changed`,
+    });
     let count = 0;
-    for (const state of move === 'abandon'
-      ? (['due', 'held'] as const)
-      : [move === 'hold' ? ('due' as const) : ('held' as const)]) {
-      for (let first: string | undefined; ; ) {
-        const deliveryIds = await listPendingOfEndpoint(pool, { endpointId, state, limit: PAGE });
-        if (deliveryIds.length === 0) break;
+    let after: Position | undefined;
+    do {
+      const states = fromStates(move);
+      const { deliveryIds, next } = await listPendingOfEndpoint(pool, {
+        endpointId,
+        states,
+        after,
+        limit: LOOK_AT,
+      });
+      for (let i = 0; i < deliveryIds.length; i += PAGE) {
         const moved = await moveDeliveries(pool, {
           move,
-          deliveryIds,
+          deliveryIds: deliveryIds.slice(i, i + PAGE),
           actor: by.actor,
-          trail: JSON.stringify({
-            endpoint_id: endpointId,
-            reason: by.reason ?? `the endpoint's status changed`,
-          }),
+          trail,
           timeoutMs,
         });
         if (move === 'release') {
@@ -117,11 +127,9 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
           await announcer.drain();
         }
         count += moved.length;
-        // The reconciler may have moved this page in between; what neither can move is its to come back to.
-        if (moved.length === 0 && deliveryIds[0] === first) break;
-        first = deliveryIds[0];
       }
-    }
+      after = next;
+    } while (after !== undefined);
     return count;
   }
 
