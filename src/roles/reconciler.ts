@@ -72,18 +72,17 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       return { again: report.throttled };
     });
     loop('reconcile', config.reconciler.intervalMs, async () => {
-      const { failure, ...report } = await reconciler.reconcile();
+      const { failure, again, ...report } = await reconciler.reconcile();
       counts.hits(['silent'], report.announced);
       counts.hits(['expired'], report.lapsed);
       missed(report.missed);
       if (Object.values(report).some((count) => count > 0)) log.warn('reconciled', report);
       if (failure !== undefined) throw failure;
+      return { again };
     });
     const onPublished = (count: number): void => counts.notices([], count);
     loop('notify', NOTICE_INTERVAL_MS, () => notify({ ...parts, names, onPublished }));
-    loop('at_risk', config.reconciler.intervalMs, async () => {
-      await riskWatch.watch();
-    });
+    loop('at_risk', config.reconciler.intervalMs, () => riskWatch.watch());
     loop('observe', config.reconciler.intervalMs, () => observer.observe());
     loop('partitions', PARTITION_INTERVAL_MS, async () => {
       const made = await ensurePartitions(parts.pool);

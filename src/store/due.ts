@@ -119,9 +119,20 @@ export interface OverdueDelivery extends DueDelivery {
   readonly urgent: boolean;
 }
 
+interface OverdueRow extends Row {
+  readonly state: OverdueDelivery['state'];
+  readonly remedy: OverdueDelivery['remedy'] | null;
+  readonly margin_ms: number | null;
+}
+
+const URGENT_MS = 3_600_000;
+
 /**
  * The next page of deliveries that are overdue by more than the grace, oldest first, without those that are as they should
  * be: under a claim, held at an endpoint that takes nothing, or still to be reached by the feeder.
+ *
+ * @returns also how long, in milliseconds, nothing is to be done about any of the page, which is all held; 0: there is
+ *   something, or not all are
  */
 export async function listOverdue(
   db: Queryable,
@@ -131,10 +142,8 @@ export async function listOverdue(
     readonly timeoutMs: number;
     readonly limit: number;
   },
-): Promise<{ overdue: OverdueDelivery[]; last: Position | undefined; full: boolean }> {
-  const result = await db.query<
-    Row & { state: OverdueDelivery['state']; remedy: OverdueDelivery['remedy'] | null; urgent: boolean }
-  >({
+): Promise<{ overdue: OverdueDelivery[]; last: Position | undefined; full: boolean; idleMs: number }> {
+  const result = await db.query<OverdueRow>({
     name: 'list_overdue',
     text: `
       with page as (
@@ -148,7 +157,7 @@ export async function listOverdue(
       )
       select p.delivery_id, p.contract_ref, p.attempt, p.state, p.due_at::text as due_text,
              1000 * extract(epoch from p.due_at - now())::float8 as remaining_ms,
-             coalesce(p.deadline_at < now() + interval '1 hour', false) as urgent,
+             1000 * extract(epoch from p.deadline_at - now())::float8 as margin_ms,
              case
                when p.state = 'in_flight' then case when p.claim_expires_at < now() then 'announce' end
                when p.deadline_at - $4 * interval '1 millisecond' < now() then 'miss'
@@ -174,11 +183,24 @@ export async function listOverdue(
     overdue: result.rows.flatMap((row) =>
       row.remedy === null
         ? []
-        : [{ ...toDue(row), state: row.state, remedy: row.remedy, urgent: row.urgent }],
+        : [
+            {
+              ...toDue(row),
+              state: row.state,
+              remedy: row.remedy,
+              urgent: row.margin_ms !== null && row.margin_ms < URGENT_MS,
+            },
+          ],
     ),
     last: lastPosition(result.rows),
     full: result.rows.length === page.limit,
+    idleMs: Math.min(...result.rows.map((row) => idleMsOf(row, page.timeoutMs))),
   };
+}
+
+function idleMsOf({ state, remedy, margin_ms: marginMs }: OverdueRow, timeoutMs: number): number {
+  if (state !== 'held' || remedy !== null) return 0;
+  return marginMs === null ? Number.POSITIVE_INFINITY : marginMs - timeoutMs;
 }
 
 /**

@@ -48,12 +48,12 @@ async function setFailures(count: number): Promise<void> {
 }
 
 test('nothing is flagged while the endpoint answers', async () => {
-  expect(await watch.watch()).toBe(0);
+  expect(await watch.watch()).toMatchObject({ flagged: 0 });
 });
 
 test('what is due soon at a failing endpoint is flagged once, told, and written into its trail', async () => {
   await setFailures(5);
-  expect([await watch.watch(), await watch.watch()]).toEqual([1, 0]);
+  expect([await watch.watch(), await watch.watch()]).toMatchObject([{ flagged: 1 }, { flagged: 0 }]);
 
   const atRisk = await listAtRisk(product.parts.pool, 10);
   expect(atRisk).toMatchObject([

@@ -1,7 +1,6 @@
 import { FAILING_AFTER, findRisk, type RiskReason } from '../../domain/at-risk.ts';
 import { parsePolicy, policyInUse } from '../../domain/policy.ts';
 import type { Log } from '../../runtime/log.ts';
-import type { Position } from '../../store/due.ts';
 import type { Pool } from '../../store/pool.ts';
 import {
   type Flagged,
@@ -9,6 +8,7 @@ import {
   listRiskCandidates,
   type RiskCandidate,
 } from '../../store/watch/at-risk.ts';
+import { createWalk } from './walk.ts';
 
 export interface RiskWatchOptions {
   readonly pool: Pool;
@@ -23,8 +23,8 @@ export interface RiskWatchOptions {
 
 /** Finds deliveries that may miss their deadline, while there is still time to do something about it. */
 export interface RiskWatch {
-  /** One bounded pass; the next one goes on from there. Returns how many were flagged. */
-  watch(): Promise<number>;
+  /** One bounded pass; the next one goes on from there, at once if it says `again`. */
+  watch(): Promise<{ readonly flagged: number; readonly again: boolean }>;
 }
 
 const PAGE = 1_000;
@@ -34,24 +34,25 @@ const MAX_LINES = 20;
 
 export function createRiskWatch(options: RiskWatchOptions): RiskWatch {
   const { pool, log } = options;
-  let from: Position | undefined;
+  const walk = createWalk();
 
   // Several processes may be at it: a row is flagged by one of them.
-  async function watch(): Promise<number> {
+  async function watch(): Promise<{ flagged: number; again: boolean }> {
     let flagged = 0;
-    for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
+    let again = true;
+    for (let pages = 0; pages < PAGES_PER_PASS && again && !options.signal.aborted; pages += 1) {
       const page = await listRiskCandidates(pool, {
-        after: from,
+        after: walk.after(),
         horizonMs: options.horizonMs,
         failingAfter: FAILING_AFTER,
         limit: PAGE,
       });
       flagged += await flag(page.candidates, flagged);
-      from = page.full ? page.last : undefined;
-      if (from === undefined) break;
+      walk.take(page);
+      again = page.full;
     }
     if (flagged > MAX_LINES) log.warn('deliveries_at_risk', { flagged, not_listed: flagged - MAX_LINES });
-    return flagged;
+    return { flagged, again };
   }
 
   async function flag(candidates: readonly RiskCandidate[], before: number): Promise<number> {

@@ -1,12 +1,13 @@
 import type { Publisher } from '../../broker/publisher.ts';
 import { killPoint } from '../../runtime/kill-point.ts';
 import type { Log } from '../../runtime/log.ts';
-import { listOverdue, type OverdueDelivery, type Position } from '../../store/due.ts';
+import { listOverdue, type OverdueDelivery } from '../../store/due.ts';
 import { withLock } from '../../store/lock.ts';
 import { type Move, type Moved, moveDeliveries } from '../../store/moves.ts';
 import type { Pool } from '../../store/pool.ts';
 import type { Announcer } from '../announce.ts';
 import { ENOUGH_WAITING } from './feed.ts';
+import { createWalk } from './walk.ts';
 
 export interface ReconcileOptions {
   readonly pool: Pool;
@@ -32,6 +33,8 @@ export interface ReconcileReport {
   readonly abandoned: number;
   /** Why announcing came to an end before the pass did; undefined: it did not, or there is no connection to the broker. */
   readonly failure: unknown;
+  /** Whether the round is not at its end: the next pass goes on from there, and should do so at once. */
+  readonly again: boolean;
 }
 
 const NOTHING = {
@@ -41,6 +44,7 @@ const NOTHING = {
   released: 0,
   abandoned: 0,
   failure: undefined as unknown,
+  again: false,
 };
 
 const PAGE = 1_000;
@@ -61,7 +65,7 @@ export interface Reconciler {
  */
 export function createReconciler(options: ReconcileOptions): Reconciler {
   const announcedAt = new Map<string, { readonly atMs: number; readonly intervalMs: number }>();
-  let from: Position | undefined;
+  const walk = createWalk();
 
   function isTurn(delivery: OverdueDelivery, nowMs: number): boolean {
     const before = announcedAt.get(delivery.deliveryId);
@@ -86,7 +90,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
     let canAnnounce = waiting !== undefined;
     for (let pages = 0; pages < PAGES_PER_PASS && !options.signal.aborted; pages += 1) {
       const page = await listOverdue(options.pool, {
-        after: from,
+        after: walk.after(),
         graceMs: options.graceMs,
         timeoutMs: options.timeoutMs,
         limit: PAGE,
@@ -108,8 +112,9 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
           total.lapsed += silent.filter((d) => d.state === 'in_flight').length;
         }
       }
-      from = page.full ? page.last : undefined;
-      if (from === undefined) break;
+      walk.take(page);
+      total.again = page.full;
+      if (!page.full) break;
     }
     return total;
 

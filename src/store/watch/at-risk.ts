@@ -31,6 +31,8 @@ interface CandidateRow {
 /**
  * The next page of living deliveries that fall due within the horizon; of those, the ones with a deadline that are not
  * flagged yet and that were tried, are late, or have an endpoint that is failing or takes nothing.
+ *
+ * @returns also how long, in milliseconds, there is nothing to flag in the page, which is all held; 0: not all is
  */
 export async function listRiskCandidates(
   db: Queryable,
@@ -40,7 +42,7 @@ export async function listRiskCandidates(
     readonly failingAfter: number;
     readonly limit: number;
   },
-): Promise<{ candidates: RiskCandidate[]; last: Position | undefined; full: boolean }> {
+): Promise<{ candidates: RiskCandidate[]; last: Position | undefined; full: boolean; idleMs: number }> {
   const result = await db.query<CandidateRow>({
     name: 'list_risk_candidates',
     text: `
@@ -80,6 +82,7 @@ export async function listRiskCandidates(
     candidates: result.rows.filter((row) => row.relevant).map(toCandidate),
     last: last && { dueAt: last.due_text, deliveryId: last.delivery_id },
     full: result.rows.length === page.limit,
+    idleMs: result.rows.every((row) => row.state === 'held' && !row.relevant) ? Number.POSITIVE_INFINITY : 0,
   };
 }
 
