@@ -13,6 +13,7 @@ interface TimingOptions extends CommonOptions {
   readonly notice?: string;
   readonly deadline?: string;
   readonly deadlineAt?: string;
+  readonly reason?: string;
 }
 
 /** `duepost reschedule` and `duepost cancel`: one reminder, by its id or by its contract. */
@@ -24,6 +25,7 @@ export function addReschedule(program: Command): void {
     .option('--notice <period>', 'such as P30D, P1M or P10B')
     .option('--deadline <period>', 'before the start of the renewal date')
     .option('--deadline-at <instant>', 'RFC 3339, instead of --deadline')
+    .option('--reason <text>', 'why; it is kept in the audit trail')
     .action((reminder: string | undefined, options: TimingOptions) =>
       inContext(options, async (context) => {
         const { actor, print } = context;
@@ -35,6 +37,7 @@ export function addReschedule(program: Command): void {
             notice_period: options.notice,
             deadline: options.deadline,
             deadline_at: options.deadlineAt,
+            reason: options.reason,
           }),
           { outerKey: randomUUID(), actor },
         );
@@ -52,7 +55,7 @@ export function addReschedule(program: Command): void {
     );
   withExamples(
     move,
-    'duepost reschedule --contract pol-7781 --renewal-date 2027-04-30',
+    "duepost reschedule --contract pol-7781 --renewal-date 2027-04-30 --reason 'the contract was extended'",
     'duepost reschedule rem_01k6… --notice P45D --deadline P14D',
   );
   const cancel = withCommonOptions(program.command('cancel [reminder]'))

@@ -6,6 +6,8 @@ import { openCalendars } from '../../src/roles/parts.ts';
 import { loadConfig } from '../../src/runtime/config.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
+import { listAuditRecords } from '../../src/store/evidence/audit.ts';
+import { listDeliveriesAsked } from '../../src/store/evidence/questions.ts';
 import { moveDeliveries } from '../../src/store/moves.ts';
 import { inTransaction } from '../../src/store/pool.ts';
 import type { Reminder } from '../../src/store/reminders.ts';
@@ -368,6 +370,31 @@ test('what is held stays held at its new time', async () => {
   expect(announced).toEqual([]);
   await move('release');
   expect(await factsOf(reminder)).toMatchObject({ state: 'due', due_at: moved.dueAt });
+});
+
+test('keeps why it was moved, and is found by the renewal date that it was moved from', async () => {
+  const { pool } = database;
+  const reminder = await schedule({ contractRef: `pol-moved-${randomUUID()}` });
+  const { contractRef, deliveryId, renewalDate } = reminder;
+  await moveTo(reminder, 200, { reason: 'the customer asked' });
+  const trail = await pool.query<{ detail: string }>(
+    "select detail from trail where delivery_id = $1 and event = 'reschedule'",
+    [deliveryId],
+  );
+  expect(JSON.parse(trail.rows[0]?.detail ?? '{}')).toMatchObject({ reason: 'the customer asked' });
+
+  const ask = (date: string): Promise<string[]> => listDeliveriesAsked(pool, { contractRef, date, limit: 9 });
+  expect(await ask(renewalDate)).toEqual([deliveryId]);
+  expect(await ask(daysFromToday(200))).toEqual([deliveryId]);
+  expect(await ask(daysFromToday(111))).toEqual([]);
+  const cancel = { reference: { contractRef }, reason: 'x', actor: 'test' };
+  await rescheduler.cancel(cancel);
+  const shown = await listAuditRecords(
+    pool,
+    { contractRef, date: renewalDate },
+    { after: undefined, limit: 9 },
+  );
+  expect(shown.map((r) => r.deliveryId)).toEqual([deliveryId]);
 });
 
 test('the same reschedule twice changes nothing the second time', async () => {

@@ -76,24 +76,29 @@ const Timing = {
 };
 
 /** Over AMQP; HTTP names the reminder in the path. */
-export const RescheduleBody = Type.Object(
-  { idempotency_key: Type.Optional(IdempotencyKey), ...ReminderReference, ...Timing },
-  { additionalProperties: false },
-);
-export type RescheduleBody = Static<typeof RescheduleBody>;
-
-export const ReminderPatchBody = Type.Object(
-  { idempotency_key: Type.Optional(IdempotencyKey), ...Timing },
-  { additionalProperties: false, minProperties: 1 },
-);
-export type ReminderPatchBody = Static<typeof ReminderPatchBody>;
-
 export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,
   pattern: PRINTABLE,
   description: 'Why; for the audit trail.',
 });
+
+export const RescheduleBody = Type.Object(
+  {
+    idempotency_key: Type.Optional(IdempotencyKey),
+    ...ReminderReference,
+    ...Timing,
+    reason: Type.Optional(Reason),
+  },
+  { additionalProperties: false },
+);
+export type RescheduleBody = Static<typeof RescheduleBody>;
+
+export const ReminderPatchBody = Type.Object(
+  { idempotency_key: Type.Optional(IdempotencyKey), ...Timing, reason: Type.Optional(Reason) },
+  { additionalProperties: false, minProperties: 1 },
+);
+export type ReminderPatchBody = Static<typeof ReminderPatchBody>;
 
 export const CancelBody = Type.Object(
   { idempotency_key: Type.Optional(IdempotencyKey), ...ReminderReference, reason: Reason },

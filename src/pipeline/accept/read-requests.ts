@@ -76,9 +76,10 @@ export function readReschedule(
   context: Pick<RequestContext, 'outerKey' | 'actor'>,
 ): RescheduleRequest {
   requireValid(RescheduleBody, body, [...TIMING_CHECKS, requireReference, requireKey(context)]);
-  const { reminder_id, contract_ref, idempotency_key, ...timing } = body as RescheduleBody;
+  const { reminder_id, contract_ref, idempotency_key, reason, ...timing } = body as RescheduleBody;
   return {
     ...readTiming(timing),
+    reason,
     reference: readReference(reminder_id, contract_ref),
     idempotencyKey: keyOf({ idempotency_key }, context),
     actor: context.actor,
@@ -92,9 +93,10 @@ export function readReminderPatch(
   context: Pick<RequestContext, 'outerKey' | 'actor'>,
 ): RescheduleRequest {
   requireValid(ReminderPatchBody, body, TIMING_CHECKS);
-  const { idempotency_key, ...timing } = body as ReminderPatchBody;
+  const { idempotency_key, reason, ...timing } = body as ReminderPatchBody;
   return {
     ...readTiming(timing),
+    reason,
     reference: { reminderId },
     idempotencyKey: idempotency_key ?? context.outerKey,
     actor: context.actor,
@@ -133,7 +135,7 @@ export function readReminderCancel(
 }
 
 function readTiming(
-  timing: Omit<ReminderPatchBody, 'idempotency_key'>,
+  timing: Omit<ReminderPatchBody, 'idempotency_key' | 'reason'>,
 ): Pick<RescheduleRequest, 'renewalDate' | 'noticePeriod' | 'deadline' | 'deadlineAt'> {
   return {
     renewalDate: timing.renewal_date,

@@ -26,6 +26,8 @@ export interface RescheduleRequest {
   readonly noticePeriod?: string | undefined;
   readonly deadline?: string | undefined;
   readonly deadlineAt?: Date | undefined;
+  /** Why, for the audit trail; undefined: they did not say. */
+  readonly reason?: string | undefined;
   /** A command that comes again under its key, after others have come, changes nothing; undefined: it has none. */
   readonly idempotencyKey?: string | undefined;
   readonly actor: string;
@@ -197,7 +199,7 @@ async function reschedule(
     timing,
     due,
     event: 'reschedule',
-    detail: { request: asked, idempotency_key: request.idempotencyKey },
+    detail: { request: asked, reason: request.reason, idempotency_key: request.idempotencyKey },
     actor: request.actor,
     timeoutMs: options.timeoutMs,
   });

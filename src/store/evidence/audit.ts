@@ -1,4 +1,5 @@
 import type { Queryable } from '../pool.ts';
+import { wasRenewedOn } from './former-dates.ts';
 
 /** How one cycle of a delivery ended: written once, never changed. */
 export interface AuditRecord {
@@ -73,7 +74,7 @@ function toRecord(row: Row): AuditRecord {
 /** Which audit records; what is undefined does not matter. */
 export interface AuditFilter {
   readonly contractRef?: string | undefined;
-  /** YYYY-MM-DD: a day from when it was due until it ended; with a contract also the renewal date. */
+  /** YYYY-MM-DD: a day from when it was due until it ended; with a contract also the renewal date, now or before it was rescheduled. */
   readonly date?: string | undefined;
 }
 
@@ -100,7 +101,8 @@ const LIST_OF_CONTRACT = `
                 (a.finished_at at time zone coalesce(r.time_zone, 'UTC'))::date as ended
        ) as day
        where a.contract_ref = $1
-         and ($2::date is null or $2 in (r.renewal_date, day.due, day.ended) or $2 between day.due and day.ended)
+         and ($2::date is null or $2 in (r.renewal_date, day.due, day.ended) or $2 between day.due and day.ended
+              or ${wasRenewedOn('a.delivery_id', '$2')})
          and (a.delivery_id, a.cycle) < ($3, $4)
        order by a.delivery_id desc, a.cycle desc
        limit $5`;

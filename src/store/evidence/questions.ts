@@ -1,9 +1,10 @@
 import type { Queryable } from '../pool.ts';
+import { wasRenewedOn } from './former-dates.ts';
 
 /** Which deliveries evidence is asked about. */
 export interface Question {
   readonly contractRef?: string | undefined;
-  /** A day, `2027-03-31`: of the renewal, or any from when it was due until it ended. */
+  /** A day, `2027-03-31`: of the renewal, now or before it was rescheduled, or any from when it was due until it ended. */
   readonly date?: string | undefined;
   readonly deliveryId?: string | undefined;
 }
@@ -38,6 +39,7 @@ export async function listDeliveriesAsked(
        where ($3::text is null or d.delivery_id = $3)
          and ($2::date is null
               or a.renewal_date = $2::date
+              or ${wasRenewedOn('d.delivery_id', '$2')}
               or $2::date between (d.scheduled_at at time zone a.time_zone)::date
                               and (coalesce(d.ended_at, now()) at time zone a.time_zone)::date)
        order by d.delivery_id
