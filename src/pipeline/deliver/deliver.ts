@@ -1,20 +1,18 @@
 import type { Incoming } from '../../broker/incoming.ts';
 import type { Publisher } from '../../broker/publisher.ts';
 import { setAside } from '../../broker/set-aside.ts';
-import { furthest, parseWakeUp, type WakeUp } from '../../domain/wakeup.ts';
-import { pause, retryWithBackoff } from '../../runtime/backoff.ts';
-import { createBatcher } from '../../runtime/batch.ts';
+import { parseWakeUp, type WakeUp } from '../../domain/wakeup.ts';
+import { pause } from '../../runtime/backoff.ts';
 import { killPoint } from '../../runtime/kill-point.ts';
 import type { Log } from '../../runtime/log.ts';
 import { readTraceParent, type Traced, type Traces } from '../../runtime/traces.ts';
-import { claimDeliveries } from '../../store/claims.ts';
 import { moveDeliveries } from '../../store/moves.ts';
-import { isTransient, type Queryable } from '../../store/pool.ts';
+import type { Queryable } from '../../store/pool.ts';
 import type { Claim, Verdict } from '../../store/verdict.ts';
 import type { Announcer } from '../announce.ts';
 import { type AttemptOptions, attemptDelivery, type HeldClaim } from './attempt.ts';
 import { logAttempt } from './attempt-line.ts';
-import { createClockWatch } from './clock-watch.ts';
+import { type Asked, createClaimer } from './claim.ts';
 import { awayMs } from './crowd.ts';
 import type { CallTarget, EndpointCache } from './endpoint-cache.ts';
 import type { DeliveryMeter } from './measure-deliveries.ts';
@@ -54,72 +52,22 @@ export interface DelivererOptions extends AttemptOptions {
   readonly traces?: Traces | undefined;
 }
 
-/** One statement at a time, so that the bound on calls in flight per endpoint is exact. */
-const CLAIM_LANES = 1;
-const MAX_BATCH = 250;
 /** What is due sooner waits here; the ladder's shortest tier is a second. */
 const LOCAL_WAIT_MS = 1_000;
 /** How long a delivery rests that met a fault of ours. */
 const FAULT_DELAY_MS = 30_000;
-
-type Asked = { readonly verdict: Verdict; readonly askedAtMs: number };
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
   const { db, log, announcer, settler, signal, stopping, meter, traces, tellDelivered } = options;
   const slots = createSlots(options.maxWaiting);
   /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
   const inHand = new Map<string, number>();
-  const clock = createClockWatch(log);
+  const claims = createClaimer(options, { inHand, inFlight: slots.inFlight, onClaimed });
   stopping.addEventListener('abort', () => slots.wakeAll(), { once: true });
 
-  const claims = createBatcher<WakeUp, Asked>({
-    lanes: CLAIM_LANES,
-    maxBatch: MAX_BATCH,
-    run: async (wakeUps) => {
-      const askedAtMs = performance.now();
-      const verdicts = await askFor(furthest(wakeUps));
-      return wakeUps.map((wakeUp) => {
-        const verdict = verdicts.get(wakeUp.deliveryId);
-        // The second wake-up of the same delivery has nothing to do, but may be the one that tells how it ended.
-        if (verdict?.verdict !== 'ended') verdicts.delete(wakeUp.deliveryId);
-        return { verdict: verdict ?? { verdict: 'nothing' }, askedAtMs };
-      });
-    },
-  });
-
-  async function askFor(wakeUps: readonly WakeUp[]): Promise<Map<string, Verdict>> {
-    let askedAtMs = 0;
-    const verdicts = await retryWithBackoff(
-      () => {
-        askedAtMs = performance.now();
-        return claimDeliveries(db, {
-          wakeUps,
-          leaseMs: options.leaseMs,
-          timeoutMs: options.timeoutMs,
-          holder: options.holder,
-          maxPerEndpoint: options.maxPerEndpoint,
-          inHand,
-          inFlight: slots.inFlight,
-        });
-      },
-      {
-        isTransient,
-        signal,
-        onEpisode: (episode) =>
-          episode.kind === 'begins'
-            ? log.fault('claim_waits_for_database', episode.error)
-            : log.info('claim_resumed', { failures: episode.failures }),
-      },
-    );
-    const tookMs = performance.now() - askedAtMs;
-    for (const verdict of verdicts.values()) {
-      if (verdict.verdict !== 'claimed') continue;
-      const { deliveryId, endpointId, attempt, hostClockOffsetMs } = verdict.claim;
-      slots.take(endpointId);
-      inHand.set(deliveryId, attempt);
-      clock.see(hostClockOffsetMs, tookMs);
-    }
-    return verdicts;
+  function onClaimed({ deliveryId, endpointId, attempt: number }: Claim): void {
+    slots.take(endpointId);
+    inHand.set(deliveryId, number);
   }
 
   async function follow(
@@ -179,7 +127,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   async function ask(wakeUp: WakeUp, turnAt: string | undefined): Promise<Asked> {
     let isTaken = false;
     try {
-      const asked = await claims.add(wakeUp);
+      const asked = await claims.ask(wakeUp);
       isTaken = asked.verdict.verdict === 'claimed' || asked.verdict.verdict === 'crowded';
       return asked;
     } finally {
