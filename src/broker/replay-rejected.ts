@@ -3,14 +3,14 @@ import { type BrokerConfig, withConnection } from './connection.ts';
 import { type Incoming, readMessage } from './incoming.ts';
 import type { Outgoing } from './outgoing.ts';
 import type { Publisher } from './publisher.ts';
-import { ERROR_HEADER, withoutBrokerHeaders } from './set-aside.ts';
+import { ERROR_HEADER, reasonSetAside, withoutBrokerHeaders } from './set-aside.ts';
 import { namesOf } from './topology.ts';
 
 /** A command that was rejected, as far as people need to see it. */
 export interface RejectedCommand {
   readonly routingKey: string;
   readonly messageId: string | undefined;
-  /** `code: text`; undefined: it was set aside by the broker, because its consumers died of it. */
+  /** `code: text`; `delivery_limit: …` where the broker set it aside itself; undefined: nobody says. */
   readonly error: string | undefined;
   readonly bytes: number;
 }
@@ -93,11 +93,10 @@ function takeRejected(
 }
 
 function describe({ routingKey, properties, body }: Incoming): RejectedCommand {
-  const error = properties.headers[ERROR_HEADER];
   return {
     routingKey,
     messageId: properties.messageId,
-    error: typeof error === 'string' ? error : undefined,
+    error: reasonSetAside(properties.headers),
     bytes: body.length,
   };
 }

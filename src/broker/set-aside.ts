@@ -57,6 +57,21 @@ export async function setAside(
   }
 }
 
+/**
+ * Why a message lies where it lies: in our words, or in those of the broker, which sets aside on its own what came back too
+ * often and writes `x-death` instead of our header. Undefined: nobody says.
+ */
+export function reasonSetAside(headers: Readonly<Record<string, unknown>>): string | undefined {
+  const ours = headers[ERROR_HEADER];
+  if (typeof ours === 'string') return ours;
+  const [death] = Array.isArray(headers['x-death']) ? headers['x-death'] : [];
+  if (typeof death !== 'object' || death === null) return undefined;
+  const { reason, queue } = death as { reason?: unknown; queue?: unknown };
+  return reason === 'delivery_limit'
+    ? `delivery_limit: whatever took it from ${queue} died of it or gave it back, again and again`
+    : `${reason}: the broker took it out of ${queue}`;
+}
+
 /** Without what would be acted on a second time. */
 export function withoutBrokerHeaders(headers: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !BROKER_HEADERS.test(name)));

@@ -59,11 +59,6 @@ function toView({ routingKey, messageId, error, bytes }: RejectedCommand): Recor
 }
 
 function format(commands: readonly RejectedCommand[]): string {
-  const rows = commands.map((c) => [
-    c.routingKey,
-    c.messageId,
-    c.bytes,
-    c.error ?? 'its consumers died of it',
-  ]);
+  const rows = commands.map((c) => [c.routingKey, c.messageId, c.bytes, c.error]);
   return formatTable(['command', 'message_id', 'bytes', 'why'], rows);
 }

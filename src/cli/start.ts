@@ -1,5 +1,4 @@
-import type { Command } from 'commander';
-import { InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Role } from '../roles/all.ts';
 import { withoutFloods } from '../runtime/flood.ts';
 import { armKillPoint } from '../runtime/kill-point.ts';
@@ -21,7 +20,11 @@ export function addStart(program: Command): void {
     .description(
       'run the product: all roles, or those named; SIGTERM finishes or hands back what is in hand, a second signal exits at once',
     )
-    .option('--roles <list>', 'api, ingress, worker, reconciler; separated by commas', parseRoles, [...ROLES])
+    .addOption(
+      new Option('--roles <list>', `which of ${ROLES.join(', ')}, separated by commas`)
+        .argParser(parseRoles)
+        .default([...ROLES], 'all of them'),
+    )
     .action((options: CommonOptions & { roles: Role[] }) => serve(options));
   withExamples(command, 'duepost start', 'duepost start --roles worker,reconciler');
 }

@@ -21,6 +21,7 @@ export interface Readiness {
 }
 
 const NOT_IN_ORDER = 'not in order';
+const NO_ANSWER = 'does not answer';
 const PROBE_LIMIT_MS = 2_000;
 /** Whoever asks more often gets the last answer: asking needs no key and must cost nothing. */
 const FRESH_MS = 1_000;
@@ -78,7 +79,7 @@ export function watchReadiness(readiness: Readiness, log: Log): Stop {
 
 /** What every role stands on: the database, its migrations, the way to the broker and what must be there. */
 export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts, names: Names): void {
-  readiness.add('database', async () => ((await isAlive(pool)) ? undefined : NOT_IN_ORDER));
+  readiness.add('database', async () => ((await isAlive(pool)) ? undefined : NO_ANSWER));
   readiness.add('migrations', async () => {
     await requireMigrated(pool);
     return undefined;
@@ -87,6 +88,7 @@ export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts,
   // A broker that lost its disk comes back empty. Roles may lack the right to declare, and queues that were deleted on
   // purpose are not theirs to bring back: a person does.
   readiness.add('topology', async () => {
+    if (!publisher.isReady()) return 'not known without the broker';
     for (const queue of [names.deliveries, names.commandsQueue]) {
       if (await isMissing(publisher, queue))
         return `the queue ${queue} is missing: run duepost topology apply`;
@@ -95,9 +97,8 @@ export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts,
   });
 }
 
-/** A broker that does not answer is another check's. */
-async function isMissing(publisher: Publisher, queue: string): Promise<boolean> {
-  if (!publisher.isReady()) return false;
+/** A broker that goes away meanwhile is another check's. */
+function isMissing(publisher: Publisher, queue: string): Promise<boolean> {
   return publisher.countReady(queue).then(
     (count) => count === undefined,
     () => false,
@@ -107,7 +108,7 @@ async function isMissing(publisher: Publisher, queue: string): Promise<boolean> 
 async function askOne(probe: Probe): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve('does not answer'), PROBE_LIMIT_MS);
+    timer = setTimeout(() => resolve(NO_ANSWER), PROBE_LIMIT_MS);
   });
   try {
     return await Promise.race([Promise.resolve(probe()), late]);

@@ -18,6 +18,12 @@ const SETTING_OF: Readonly<Record<Need, string>> = {
   masterKey: 'masterKey',
 };
 
+/** How to come by what cannot be chosen freely. */
+const HOW: Readonly<Record<string, string>> = {
+  masterKey:
+    'openssl rand -base64 32 makes one; keep it safe, since no secret of an endpoint can be read without it',
+};
+
 /** What no setting can see alone. */
 export function checkTogether(
   env: Environment,
@@ -29,13 +35,14 @@ export function checkTogether(
   );
   for (const [name, setting] of Object.entries(SETTINGS)) {
     if (values[name] === null && (setting.optional !== true || requiredHere.includes(name))) {
-      problems.push(`${name} is missing: set ${setting.env}`);
+      const how = HOW[name];
+      problems.push(`${name} is missing: set ${setting.env}${how === undefined ? '' : ` (${how})`}`);
     }
   }
   const keys = [values['masterKey'], ...((values['previousMasterKeys'] as unknown[] | null) ?? [])];
   if (isReal(env) && keys.some((key) => typeof key === 'string' && isDevelopmentKey(key))) {
     problems.push(
-      `masterKey (DUEPOST_MASTER_KEY) is the development key, which everyone can read: make one for ${env}`,
+      `masterKey (DUEPOST_MASTER_KEY) is the development key, which everyone can read: make one for ${env} (${HOW['masterKey']})`,
     );
   }
   if (isReal(env) && values['killPoint'] !== null) {

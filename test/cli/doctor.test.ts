@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueCertificate } from '../egress/certificates.ts';
 import { type Answer, runCli } from '../support/cli.ts';
@@ -45,7 +47,6 @@ test.each<[string, Record<string, string>, [string, RegExp]]>([
     ['master key', /notices/],
   ],
   ['old time zone data', { DUEPOST_TZ_MINIMUM_VERSION: '2099a' }, ['time zone data', /older than 2099a/]],
-  ['a pool that is too small', { DUEPOST_DATABASE_POOL_SIZE: '1' }, ['pool size', /too few/]],
   ['an unknown variable', { DUEPOST_PORT_HTTP: '1' }, ['configuration', /DUEPOST_PORT_HTTP/]],
 ])('finds %s', async (_, changes, [check, detail]) => {
   const { code, wrong } = await examine(changes);
@@ -70,6 +71,51 @@ test('warns of a client certificate that expires soon', async () => {
       }),
     ]),
   ]);
+});
+
+test('warns of a small pool, which is enough to work', async () => {
+  const { code, json } = await runCli(['doctor', '--json'], {
+    ...product.env,
+    DUEPOST_DATABASE_POOL_SIZE: '1',
+  });
+  expect(code).toBe(0);
+  expect(json.checks).toContainEqual(
+    expect.objectContaining({
+      check: 'pool size',
+      status: 'warning',
+      mend: expect.stringContaining('_POOL_SIZE'),
+    }),
+  );
+});
+
+test('finds a port that is taken, unless it is taken by ourselves', async () => {
+  const other = createServer((socket) => socket.end('SSH-2.0-nobody\r\n')).listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as { port: number };
+  expect((await examine({ DUEPOST_HTTP_PORT: String(port) })).wrong).toMatchObject([
+    {
+      check: 'http port',
+      detail: expect.stringContaining(`port ${port}`),
+      mend: expect.stringContaining('DUEPOST_HTTP_PORT'),
+    },
+  ]);
+  other.close();
+
+  const stop = await product.start(['worker']);
+  const ours = product.recorded.lines.findLast(({ event }) => event === 'http_listening')?.fields['port'];
+  expect((await examine({ DUEPOST_HTTP_PORT: String(ours) })).wrong).toEqual([]);
+  await stop();
+});
+
+test('says of a database that cannot be opened what is to be done about that', async () => {
+  const url = new URL(product.database.url);
+  const mendOf = async (changes: Partial<URL>) => {
+    const changed = Object.assign(new URL(url), changes).href;
+    return (await examine({ DUEPOST_DATABASE_URL: changed })).wrong.map(({ mend }) => mend);
+  };
+  expect(await mendOf({ pathname: '/nowhere' })).toEqual([expect.stringContaining('createdb')]);
+  expect(await mendOf({ username: 'stranger' })).toEqual([expect.stringContaining('a user and password')]);
+  expect(await mendOf({ port: '1' })).toEqual([expect.stringContaining('start PostgreSQL')]);
 });
 
 test('finds a broker that refuses the user', async () => {

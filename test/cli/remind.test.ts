@@ -61,6 +61,16 @@ test('schedules one reminder, and the same contract and renewal date once', asyn
 const HEADER =
   'contract_ref,endpoint,renewal_date,notice_period,jurisdiction,time_zone,payload,idempotency_key';
 
+test('tells people what a dry run of a file would do, and that it has not', async () => {
+  const before = await countReminders();
+  const path = fileOf('planned.csv', HEADER, 'pol-90,notices,2060-03-31,P30D,DE-BY,,,');
+  const { code, stdout } = await duepost('remind', '--file', path, '--dry-run');
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^would be accepted +1$/m)]);
+  expect(stdout).not.toMatch(/^accepted/m);
+  expect(stdout).toMatch(/^nothing was stored$/m);
+  expect(await countReminders()).toBe(before);
+});
+
 test('takes every good row of a CSV file, explains every other, and schedules nothing twice', async () => {
   const before = await countReminders();
   const path = fileOf(

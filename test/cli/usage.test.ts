@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { createProgram } from '../../src/cli/program.ts';
+import { DEVELOPMENT_MASTER_KEY } from '../../src/runtime/config-checks.ts';
 import { runCli } from '../support/cli.ts';
 
 const SERVERS = {
@@ -47,6 +48,7 @@ describe('every command', () => {
     (_, command) => {
       expect(command.description()).not.toBe('');
       expect(command.options.map((option) => option.long)).toContain('--json');
+      expect(command.helpInformation()).not.toMatch(/default: [[{]/);
     },
   );
 
@@ -87,6 +89,17 @@ test('config check, start and doctor name everything that is wrong with a config
   }
   const { code, json } = await runCli(['config', 'check', '--json'], SERVERS);
   expect({ code, json }).toEqual({ code: 0, json: { ok: true, env: 'test' } });
+});
+
+test('a master key that is missing or everybody knows is told with how to make one', async () => {
+  for (const key of [{}, { DUEPOST_MASTER_KEY: DEVELOPMENT_MASTER_KEY }]) {
+    const { code, stderr } = await runCli(['config', 'check'], {
+      ...SERVERS,
+      DUEPOST_ENV: 'production',
+      ...key,
+    });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/masterKey .*openssl rand -base64 32/)]);
+  }
 });
 
 test('calendar explain tells the steps, to people and to programs, without any server', async () => {

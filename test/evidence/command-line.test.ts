@@ -134,6 +134,33 @@ test('checks the whole store, and names what somebody changed', async () => {
   expect(JSON.stringify(bad.json['findings'])).toContain(`attempt 1 of ${evidence.reminder}`);
 });
 
+test('without the key it says what could not be checked and what to give, and calls nothing changed', async () => {
+  const { DUEPOST_SEALING_KEY_FILE: _, ...keyless } = env as Record<string, string>;
+  const store = await runCli(['audit', 'verify'], keyless);
+  expect(store).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^NOT CHECKED TO THE END: all rows of 5/),
+  });
+  expect(store.stdout).toMatch(/Not checked: signatures by the key [0-9a-f]{16}\. Give .*--public-key FILE/);
+  expect(store.stdout).not.toContain('Not everything is as it was written');
+  const own = await runCli(['audit', 'verify', '--public-key', file('sealing.pub.pem')], keyless);
+  expect(own).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Nothing was (found )?changed/) });
+
+  const attempt = `update attempt set status = $1 where delivery_id = $2 and attempt = 1`;
+  await evidence.pool.query(attempt, [200, evidence.reminder]);
+  const bad = await runCli(['audit', 'verify'], keyless);
+  await evidence.pool.query(attempt, [503, evidence.reminder]);
+  expect(bad.stdout).toMatch(/^Not everything is as it was written:/);
+  expect(bad.stdout).toContain('Not checked: signatures by the key');
+});
+
+test('a file that another key has signed is told as not checked, and not as changed', async () => {
+  await runCli(['audit', 'keygen', '--out', file('other')]);
+  const one = await runCli(['audit', 'verify', file('b.json'), '--public-key', file('other.pub.pem')]);
+  expect(one).toMatchObject({ code: 1, stdout: expect.stringMatching(/^NOT CHECKED TO THE END: /) });
+  expect(one.stdout).toContain('--public-key FILE');
+});
+
 test('says whether a month is complete, against a list of who must have been reminded', async () => {
   const from = new Date(Date.now() - 86_400_000).toISOString();
   const to = new Date(Date.now() + 86_400_000).toISOString();

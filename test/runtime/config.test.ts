@@ -39,6 +39,9 @@ function problemsOf(env: NodeJS.ProcessEnv, file?: string): readonly string[] {
   return [];
 }
 
+const HOW_TO_MAKE_ONE =
+  ' (openssl rand -base64 32 makes one; keep it safe, since no secret of an endpoint can be read without it)';
+
 describe('the effective configuration', () => {
   it('has the defaults of the contract', () => {
     const config = loadConfig({
@@ -293,8 +296,10 @@ describe('a bad configuration', () => {
     'is refused in %s without a master key or with the one of development',
     (name) => {
       const developmentKey = loadConfig({ env: SERVERS }).masterKey.toString('base64');
-      const isPublic = `masterKey (DUEPOST_MASTER_KEY) is the development key, which everyone can read: make one for ${name}`;
-      expect(problemsOf({ DUEPOST_ENV: name })).toEqual(['masterKey is missing: set DUEPOST_MASTER_KEY']);
+      const isPublic = `masterKey (DUEPOST_MASTER_KEY) is the development key, which everyone can read: make one for ${name}${HOW_TO_MAKE_ONE}`;
+      expect(problemsOf({ DUEPOST_ENV: name })).toEqual([
+        `masterKey is missing: set DUEPOST_MASTER_KEY${HOW_TO_MAKE_ONE}`,
+      ]);
       expect(problemsOf({ DUEPOST_ENV: name, DUEPOST_MASTER_KEY: developmentKey })).toEqual([isPublic]);
       expect(
         problemsOf({
@@ -309,7 +314,7 @@ describe('a bad configuration', () => {
   it('is refused without servers, except by who does not need them', () => {
     const env = { DUEPOST_ENV: 'production' };
     expect(() => loadConfig({ env })).toThrow(
-      'database.url is missing: set DUEPOST_DATABASE_URL\nbroker.url is missing: set DUEPOST_AMQP_URL\nmasterKey is missing: set DUEPOST_MASTER_KEY',
+      `database.url is missing: set DUEPOST_DATABASE_URL\nbroker.url is missing: set DUEPOST_AMQP_URL\nmasterKey is missing: set DUEPOST_MASTER_KEY${HOW_TO_MAKE_ONE}`,
     );
     const config = loadConfig({ env, needs: [] });
     expect([config.database.url, config.broker.url, config.masterKey.length]).toEqual(['', '', 0]);

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { bundleText } from '../../domain/audit/bundle.ts';
+import { splitFindings } from '../../domain/audit/finding.ts';
 import { evidencePage } from '../../domain/audit/page.ts';
 import { createSignatureCheck, publicKeyOf } from '../../domain/audit/seal.ts';
 import { type BundleReport, verifyBundle } from '../../domain/audit/verify-bundle.ts';
@@ -12,7 +13,7 @@ import { type CommonOptions, type Context, inContext, withCommonOptions, withExa
 import { openDatabase } from '../parts.ts';
 import { readPublicKeys, signerOf } from './keys.ts';
 import { readReceipts } from './receipts.ts';
-import { verifyWholeStore } from './store.ts';
+import { describeUnknownKeys, verifyWholeStore } from './store.ts';
 
 interface ExportOptions extends CommonOptions {
   readonly contract?: string;
@@ -24,7 +25,7 @@ interface ExportOptions extends CommonOptions {
 }
 
 interface VerifyOptions extends CommonOptions {
-  readonly publicKey: readonly string[];
+  readonly publicKey?: readonly string[];
   readonly published?: string;
   readonly html?: string;
 }
@@ -55,12 +56,12 @@ export function addAuditEvidence(group: Command): void {
   const verifying = withCommonOptions(group.command('verify'))
     .description('check a file by the public key alone; or, without a file, everything in the database')
     .argument('[file]', 'a file that duepost audit export wrote; - for stdin')
-    .option('--public-key <file>', 'of the key that sealed; again for each key that ever did', collect, [])
+    .option('--public-key <file>', 'of the key that sealed; again for each key that ever did', collect)
     .option('--published <file>', 'without a file: seals as they were published (duepost audit seal --file)')
     .option('--html <file>', 'with a file: the same as a page for people')
     .action((file: string | undefined, options: VerifyOptions, self: Command) => {
       if (file === undefined) return inContext(options, (context) => verifyWholeStore(context, options));
-      if (options.publicKey.length === 0)
+      if (options.publicKey === undefined)
         self.error('error: name the --public-key to check the file by', { exitCode: 2 });
       return inContext(options, (context) => verifyFile(context, file, options), []);
     });
@@ -108,7 +109,7 @@ function writeWhole(text: string): Promise<void> {
 }
 
 function verifyFile({ print }: Context, file: string, options: VerifyOptions): void {
-  const report = verifyBundle(readFileSync(file === '-' ? 0 : file), readPublicKeys(options.publicKey));
+  const report = verifyBundle(readFileSync(file === '-' ? 0 : file), readPublicKeys(options.publicKey ?? []));
   if (options.html !== undefined && report.bundle !== undefined)
     writeFileSync(options.html, evidencePage(report.bundle, report), { mode: 0o600 });
   const { ok, findings, head, proof } = report;
@@ -121,9 +122,13 @@ function verifyFile({ print }: Context, file: string, options: VerifyOptions): v
 /** A report for people. */
 function describe({ ok, findings, head, proof }: BundleReport): string {
   if (!ok) {
+    const { against, unknownKeys } = splitFindings(findings);
     return [
-      'NOT SOUND: this file is not what was exported, or what was sealed.',
-      ...findings.map((f) => `  ${f.where}: ${f.what}`),
+      against.length > 0
+        ? 'NOT SOUND: this file is not what was exported, or what was sealed.'
+        : 'NOT CHECKED TO THE END: it fits together, and who signed it is open.',
+      ...against.map((f) => `  ${f.where}: ${f.what}`),
+      ...describeUnknownKeys(unknownKeys),
     ].join('\n');
   }
   return [
@@ -143,6 +148,6 @@ function describe({ ok, findings, head, proof }: BundleReport): string {
   ].join('\n');
 }
 
-function collect(file: string, before: readonly string[]): string[] {
+function collect(file: string, before: readonly string[] = []): string[] {
   return [...before, file];
 }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { splitFindings } from '../../domain/audit/finding.ts';
 import type { SealStatement } from '../../domain/audit/seal.ts';
 import type { PublishedSeal } from '../../pipeline/evidence/verify-seals.ts';
 import { type StoreReport, verifyStore } from '../../pipeline/evidence/verify-store.ts';
@@ -10,12 +11,12 @@ import { readPublicKeys } from './keys.ts';
 /** Checks everything in the database; throws CheckFailed when something is not as it was written. */
 export async function verifyWholeStore(
   context: Context,
-  options: { readonly publicKey: readonly string[]; readonly published?: string },
+  options: { readonly publicKey?: readonly string[]; readonly published?: string },
 ): Promise<void> {
   const { config, json, print } = context;
   const report = await verifyStore({
     pool: await openDatabase(context),
-    checkSignature: readPublicKeys(options.publicKey, config),
+    checkSignature: readPublicKeys(options.publicKey ?? [], config),
     ...(options.published === undefined ? {} : { published: readPublished(options.published) }),
     onProgress: json ? () => undefined : showProgress(),
   });
@@ -55,11 +56,14 @@ function toView({ head, dropped, ...report }: StoreReport): Record<string, unkno
 
 function describe(report: StoreReport): string {
   const { head, dropped, unsealed, findings, found } = report;
+  const { against, unknownKeys } = splitFindings(findings);
+  const fits = `all rows of ${report.deliveries} deliveries fit together, and their seals (${report.seals})`;
   return [
-    report.ok
-      ? `Nothing was changed: all rows of ${report.deliveries} deliveries fit together, and their seals (${report.seals}).`
-      : 'Not everything is as it was written:',
-    ...findings.map((f) => `  ${f.where}: ${f.what}`),
+    ...(report.ok ? [`Nothing was changed: ${fits}.`] : []),
+    ...(against.length > 0 ? ['Not everything is as it was written:'] : []),
+    ...against.map((f) => `  ${f.where}: ${f.what}`),
+    ...(unknownKeys.length > 0 && against.length === 0 ? [`NOT CHECKED TO THE END: ${fits}.`] : []),
+    ...describeUnknownKeys(unknownKeys),
     ...(found > findings.length ? [`  … and ${found - findings.length} more`] : []),
     ...(head === undefined
       ? ['No seal was made yet: whoever rewrites a whole chain leaves no trace.']
@@ -69,6 +73,14 @@ function describe(report: StoreReport): string {
       (d) => `Dropped by retention: ${d.kind}s of ${d.month} (older than ${d.olderThan}), ${d.at}`,
     ),
   ].join('\n');
+}
+
+/** What could not be checked for want of keys, and what to give. */
+export function describeUnknownKeys(keys: readonly string[]): string[] {
+  return keys.map(
+    (key) =>
+      `Not checked: signatures by the key ${key}. Give its public key with --public-key FILE (duepost audit public-key prints it where that key seals); if nobody has it, somebody else signed.`,
+  );
 }
 
 /** One line that is written over, where stderr is a terminal. */

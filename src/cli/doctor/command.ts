@@ -16,6 +16,7 @@ import { checkBroker } from './broker.ts';
 import { checkDatabase } from './database.ts';
 import { type Finding, ok, wrong } from './finding.ts';
 import { checkHost, checkKeyChoice } from './host.ts';
+import { checkPort } from './port.ts';
 
 /** `duepost doctor`. */
 export function addDoctor(program: Command): void {
@@ -57,7 +58,8 @@ async function examine(options: CommonOptions): Promise<Finding[]> {
       checkBroker(config).catch((error: unknown) => [unfinished('broker', error)]),
     ]);
     const configuration = ok('configuration', `in order, for ${config.env}`);
-    return [configuration, ...checkHost(config), ...checkKeyChoice(config), ...database, ...broker];
+    const host = [...checkHost(config), await checkPort(config), ...checkKeyChoice(config)];
+    return [configuration, ...host, ...database, ...broker];
   } finally {
     await pool.end();
   }

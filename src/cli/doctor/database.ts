@@ -31,9 +31,8 @@ export async function checkDatabase(pool: Pool, config: Config): Promise<Finding
   try {
     facts = await findServerFacts(pool);
   } catch (error) {
-    const mend = 'start PostgreSQL, or set DUEPOST_DATABASE_URL to where it is (user, password, database)';
     return [
-      wrong('database', reasonOf(error), mend),
+      wrong('database', reasonOf(error), mendConnection(error)),
       ...DEPENDENT.map((check) => skipped(check, 'no database')),
     ];
   }
@@ -51,6 +50,14 @@ export async function checkDatabase(pool: Pool, config: Config): Promise<Finding
       ? [await checkPartitions(pool), await checkMasterKey(pool, config), await checkClientCertificates(pool)]
       : [skipped('master key', 'the migrations come first')]),
   ];
+}
+
+function mendConnection(error: unknown): string {
+  const code = String((error as { code?: unknown }).code);
+  if (code === '3D000')
+    return 'make it (createdb), then duepost migrate; or name another in DUEPOST_DATABASE_URL';
+  if (code.startsWith('28')) return 'name a user and password in DUEPOST_DATABASE_URL that PostgreSQL takes';
+  return 'start PostgreSQL, or set DUEPOST_DATABASE_URL to where it is';
 }
 
 function checkVersion({ version, versionNumber }: ServerFacts): Finding {
@@ -114,7 +121,7 @@ function checkConnections({ maxConnections, connections }: ServerFacts, config: 
   const check = 'connections';
   const free = Math.max(0, maxConnections - connections);
   const { poolSize } = config.database;
-  const detail = `a process takes up to ${poolSize}; the server has ${free} of ${maxConnections} free`;
+  const detail = `each role of a process takes up to ${poolSize}; the server has ${free} of ${maxConnections} free`;
   return free >= poolSize
     ? ok(check, detail)
     : warning(check, detail, 'raise max_connections, or lower DUEPOST_DATABASE_POOL_SIZE');

@@ -5,8 +5,8 @@ import { DEVELOPMENT_MASTER_KEY } from '../../runtime/config-checks.ts';
 import { reasonOf } from '../../runtime/outage.ts';
 import { type Finding, ok, warning, wrong } from './finding.ts';
 
-/** One loop each for feeding, reconciling, notices and seals may hold a connection while it asks for another. */
-const SMALLEST_POOL = 5;
+/** One is enough to work, since what holds a lock has a connection of its own; with few, statements wait for each other. */
+const COMFORTABLE_POOL = 5;
 const SCHEMA = 'calendar.schema.json';
 
 /** Everything that needs neither server. */
@@ -55,12 +55,13 @@ function checkCalendars(config: Config): Finding {
 
 function checkPool({ database }: Config): Finding {
   const check = 'pool size';
-  return database.poolSize >= SMALLEST_POOL
-    ? ok(check, `${database.poolSize} connections a process`)
-    : wrong(
+  const detail = `up to ${database.poolSize} connections for each role of a process`;
+  return database.poolSize >= COMFORTABLE_POOL
+    ? ok(check, detail)
+    : warning(
         check,
-        `${database.poolSize} connections are too few: loops that hold one wait for each other`,
-        `set DUEPOST_DATABASE_POOL_SIZE to ${SMALLEST_POOL} or more`,
+        `${detail}: enough to work, but statements wait for each other`,
+        `where load is to be expected, set DUEPOST_DATABASE_POOL_SIZE to ${COMFORTABLE_POOL} or more`,
       );
 }
 

@@ -76,7 +76,12 @@ export async function remindFile(context: Context, options: RemindFileOptions): 
   }
   const stopped = stopping.signal.aborted;
   const summary = { file: options.file, dry_run: options.dryRun, stopped, ...counts };
-  print(summary, () => formatFields({ ...counts, refused: refusedOf(counts.refused, options) }));
+  const refused = refusedOf(counts.refused, options);
+  print(summary, () =>
+    options.dryRun
+      ? `${formatFields({ rows: counts.rows, 'would be accepted': counts.accepted, refused })}\nnothing was stored`
+      : formatFields({ ...counts, refused }),
+  );
   if (stopped) complain('stopped: run the same command again, what is stored already is recognised');
   if (stopped || counts.refused > 0) throw new CheckFailed();
 }

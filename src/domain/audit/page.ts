@@ -2,6 +2,7 @@ import { html, htmlList, htmlPage, htmlTable, raw } from '../markup.ts';
 import type { Bundle, BundledDelivery } from './bundle.ts';
 import { readDetail, type TrailEntry } from './chain.ts';
 import { findReceipt, instant, receiptsOf } from './explain.ts';
+import { splitFindings } from './finding.ts';
 import type { BundleReport } from './verify-bundle.ts';
 
 /** A bundle for people: one page that needs nothing else, has no script, and can be printed. */
@@ -19,7 +20,7 @@ export function evidencePage(
       html`<p class="note">Exported ${instant(bundle.exported_at)} by ${bundle.exported_by} (${bundle.product}). Instants are UTC, by the clock of the database.</p>`,
       findings.length === 0
         ? html`<p class="good">Everything on this page fits together${bundle.seals.length === 0 ? '' : ' and with its seals'}${proof.vouched_for ? '' : '; but not all of it is sealed, and the file is not signed'}.</p>`
-        : raw`<div class="bad"><p>This evidence is NOT sound:</p>${htmlList(findings.map((f) => `${f.where}: ${f.what}`))}</div>`,
+        : raw`<div class="bad"><p>${splitFindings(findings).against.length > 0 ? 'This evidence is NOT sound:' : 'Who signed this evidence was NOT checked:'}</p>${htmlList(findings.map((f) => `${f.where}: ${f.what}`))}</div>`,
       ...bundle.deliveries.map((d) => section(d, says.get(d.delivery.delivery_id) ?? [])),
       ...(bundle.operations.length === 0 ? [] : [operations(bundle)]),
       raw`<h2>What this proves</h2>${htmlList(proof.proves)}`,

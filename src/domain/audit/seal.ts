@@ -65,8 +65,15 @@ export function keyIdOf(publicKey: KeyObject): string {
     .slice(0, 16);
 }
 
+/** Why a signature was not found to be good. */
+export interface Doubt {
+  readonly what: string;
+  /** The key that it names, where that is not among those given. */
+  readonly unknownKey?: string;
+}
+
 /** Checks signatures by the id of the key that made them. */
-export type SignatureCheck = (keyId: string, text: string, signature: Buffer) => true | string;
+export type SignatureCheck = (keyId: string, text: string, signature: Buffer) => true | Doubt;
 
 /** A check by public keys in PEM; an old key goes on checking what it has signed. Throws for what is no Ed25519 key. */
 export function createSignatureCheck(publicKeysPem: readonly string[]): SignatureCheck {
@@ -79,9 +86,13 @@ export function createSignatureCheck(publicKeysPem: readonly string[]): Signatur
   );
   return (keyId, text, signature) => {
     const key = keys.get(keyId);
-    if (key === undefined)
-      return `it is signed by the key ${keyId}, which is not among the given public keys (--public-key)`;
-    return verify(null, Buffer.from(text), key, signature) || 'its signature does not fit its content';
+    if (key === undefined) {
+      const what = `it is signed by the key ${keyId}, which is not among the given public keys (--public-key)`;
+      return { what, unknownKey: keyId };
+    }
+    return (
+      verify(null, Buffer.from(text), key, signature) || { what: 'its signature does not fit its content' }
+    );
   };
 }
 

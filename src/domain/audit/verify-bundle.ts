@@ -83,7 +83,7 @@ function checkWhole(bundle: Bundle, checkSignature: SignatureCheck, findings: Fi
   );
   if (signature === null) return;
   const checked = checkSignature(signature.key_id, signedText(sha256), Buffer.from(signature.ed25519, 'hex'));
-  if (checked !== true) findings.add('signature of the file', checked);
+  if (checked !== true) findings.add('signature of the file', checked.what, checked.unknownKey);
 }
 
 /** The seals by number; each is signed, and part of the history of the last. */
@@ -100,7 +100,7 @@ function checkSeals(
     const where = `seal ${statement.number}`;
     const text = sealText(statement);
     const checked = checkSignature(statement.key_id, text, Buffer.from(seal.signature, 'hex'));
-    if (checked !== true) findings.add(where, checked);
+    if (checked !== true) findings.add(where, checked.what, checked.unknownKey);
     findings.expect(before === undefined || statement.number > before.number, where, 'it is out of order');
     if (before !== undefined && statement.number === before.number + 1) {
       findings.expect(

@@ -54,7 +54,7 @@ export async function verifySeals(
         add('its statement cannot be read');
       } else {
         const checked = checkSignature(statement.key_id, seal.text, seal.signature);
-        if (checked !== true) add(checked);
+        if (checked !== true) findings.add(where, checked.what, checked.unknownKey);
         checkSeal(seal, { statement, add });
         // After a gap there is nothing that it could follow.
         if (seal.number === expected) checkOrder(seal, { statement, before, peaks, add });

@@ -1,4 +1,4 @@
-import { collectFindings, type Finding } from '../../domain/audit/finding.ts';
+import { collectFindings, type Finding, splitFindings } from '../../domain/audit/finding.ts';
 import type { SignatureCheck } from '../../domain/audit/seal.ts';
 import { listKnownDeliveriesAfter, listOrphansAfter, type Orphan } from '../../store/evidence/trail.ts';
 import { countUnsealed } from '../../store/evidence/unsealed.ts';
@@ -19,7 +19,7 @@ export interface VerifyOptions {
 /** What the check of the whole store found. */
 export interface StoreReport {
   readonly ok: boolean;
-  /** The first thousand. */
+  /** The first thousand, and what speaks against the store before what could not be checked. */
   readonly findings: readonly Finding[];
   readonly found: number;
   readonly seals: number;
@@ -64,9 +64,10 @@ export async function verifyStore(options: VerifyOptions): Promise<StoreReport> 
   for (const what of ['reminder', 'event', 'body'] as const) {
     await verifySources(options, { what, dropped, add: findings.add });
   }
+  const { against, unchecked } = splitFindings(findings.list);
   return {
     ok: findings.list.length === 0,
-    findings: findings.list.slice(0, MAX_FINDINGS),
+    findings: [...against, ...unchecked].slice(0, MAX_FINDINGS),
     found: findings.list.length,
     seals,
     deliveries,
