@@ -19,6 +19,7 @@ export const REFUSAL_CODES = [
   'unsupported_command',
   'name_taken',
   'rate_limited',
+  'too_broad',
 ] as const;
 
 export type RefusalCode = (typeof REFUSAL_CODES)[number];

@@ -28,6 +28,7 @@ export const PROBLEMS: Record<ProblemCode, { readonly status: number; readonly t
   unknown_jurisdiction: { status: 422, title: 'The jurisdiction is unknown' },
   time_zone_required: { status: 422, title: 'A time zone is needed' },
   window_closed: { status: 422, title: 'There is no time for a call' },
+  too_broad: { status: 422, title: 'Too much would have to be read' },
   url_not_allowed: { status: 422, title: 'The URL is not allowed' },
   rate_limited: { status: 429, title: 'Too many requests' },
   internal_error: { status: 500, title: 'A fault of duepost' },

@@ -29,6 +29,8 @@ const HEADERS: { readonly [Code in ProblemCode]?: Readonly<Record<string, TSchem
 const FOR_INSTANCE: { readonly [Code in ProblemCode]?: string } = {
   invalid_request: 'renewal_date is missing',
   forbidden: 'the API key needs the scope publish',
+  too_broad:
+    'finding these took longer than a statement may (database.statementTimeoutMs): narrow it by contract or endpoint',
   rate_limited: 'this key may make 600 requests a minute: wait 3 s',
 };
 

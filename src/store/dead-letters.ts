@@ -1,8 +1,16 @@
 import { type Condition, chooseConditions } from './conditions.ts';
-import { DELIVERY_COLUMNS, type Delivery, type DeliveryRow, toDelivery } from './deliveries.ts';
+import {
+  DELIVERY_COLUMNS,
+  type Delivery,
+  type DeliveryRow,
+  IDS_OF_CONTRACT,
+  NARROWING,
+  toDelivery,
+} from './deliveries.ts';
 import type { EndpointStatus } from './endpoints.ts';
 import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
+import { queryList } from './query-list.ts';
 
 /** A delivery that ended without success, with what its latest attempt met. */
 export interface DeadLetter {
@@ -28,7 +36,7 @@ function conditionsOf(filter: DeadLetterFilter): Condition[] {
   return [
     { name: 'endpoint', value: filter.endpointId, text: (p) => `d.endpoint_id = ${p}` },
     { name: 'reason', value: filter.deadReason, text: (p) => `d.dead_reason = ${p}` },
-    { name: 'contract', value: filter.contractRef, text: (p) => `d.contract_ref = ${p}` },
+    { name: 'contract', value: filter.contractRef, text: (p) => `d.delivery_id in (${IDS_OF_CONTRACT(p)})` },
     { name: 'after', value: filter.deadAfter, text: (p) => `d.ended_at >= ${p}` },
     { name: 'before', value: filter.deadBefore, text: (p) => `d.ended_at < ${p}` },
   ];
@@ -44,9 +52,10 @@ export async function listDeadLetters(
     [{ name: 'page', value: page.before, text: (p) => `d.delivery_id < ${p}` }, ...conditionsOf(filter)],
     [page.limit],
   );
-  const result = await db.query<
+  const rows = await queryList<
     DeliveryRow & { last_outcome: string | null; last_status: number | null; last_error: string | null }
-  >({
+  >(db, {
+    narrowing: NARROWING,
     name: `list_dead_letters${asked.suffix}`,
     text: `
       select ${DELIVERY_COLUMNS},
@@ -63,7 +72,7 @@ export async function listDeadLetters(
        limit $1`,
     values: asked.values,
   });
-  return result.rows.map((row) => ({
+  return rows.map((row) => ({
     delivery: toDelivery(row),
     lastOutcome: row.last_outcome ?? undefined,
     lastStatus: row.last_status ?? undefined,
@@ -77,7 +86,8 @@ export async function countDeadLetters(
   filter: DeadLetterFilter,
 ): Promise<{ readonly matched: number; readonly at: Date }> {
   const asked = chooseConditions(conditionsOf(filter));
-  const result = await db.query<{ matched: number; at: Date }>({
+  const rows = await queryList<{ matched: number; at: Date }>(db, {
+    narrowing: NARROWING,
     name: `count_dead_letters${asked.suffix}`,
     text: `
       select count(*)::int as matched, now() as at
@@ -86,7 +96,7 @@ export async function countDeadLetters(
          and ${asked.where}`,
     values: asked.values,
   });
-  return result.rows[0] as { matched: number; at: Date };
+  return rows[0] as { matched: number; at: Date };
 }
 
 /** A delivery that somebody wants sent again, and what stands in the way. */
@@ -122,7 +132,8 @@ export async function listReplayCandidates(
   page: { readonly after: string; readonly limit: number; readonly timeoutMs: number },
 ): Promise<ReplayCandidate[]> {
   const asked = chooseConditions(conditionsOf(filter), [page.after, page.limit, page.timeoutMs]);
-  const result = await db.query<CandidateRow>({
+  const rows = await queryList<CandidateRow>(db, {
+    narrowing: NARROWING,
     name: `list_replay_candidates${asked.suffix}`,
     text: `
       select d.delivery_id, e.status as endpoint_status,
@@ -136,7 +147,7 @@ export async function listReplayCandidates(
        limit $2`,
     values: asked.values,
   });
-  return result.rows.map(toCandidate);
+  return rows.map(toCandidate);
 }
 
 /** One delivery, in whatever state, as a candidate. */

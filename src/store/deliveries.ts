@@ -3,6 +3,7 @@ import { type Condition, chooseConditions } from './conditions.ts';
 import type { EndpointStatus } from './endpoints.ts';
 import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
+import { queryList } from './query-list.ts';
 
 /** A delivery as people look at it. */
 export interface Delivery {
@@ -105,8 +106,11 @@ export interface DeliveryFilter {
   readonly dueBefore?: Date | undefined;
 }
 
+/** What a list of deliveries can be narrowed by so that an index serves. */
+export const NARROWING = 'contract or endpoint';
+
 /** Deliveries have no index on the contract, which would cost every insert; their sources have one. */
-const IDS_OF_CONTRACT = (contractRef: string): string => `
+export const IDS_OF_CONTRACT = (contractRef: string): string => `
            select r.delivery_id
              from reminder r
             where r.contract_ref = ${contractRef}
@@ -153,7 +157,8 @@ export async function listDeliveries(
     [{ name: 'before', value: page.before, text: (p) => `d.delivery_id < ${p}` }, ...conditionsOf(filter)],
     [page.limit],
   );
-  const result = await db.query<DeliveryRow>({
+  const rows = await queryList<DeliveryRow>(db, {
+    narrowing: NARROWING,
     name: `list_deliveries${asked.suffix}`,
     text: `
       select ${DELIVERY_COLUMNS}
@@ -164,7 +169,7 @@ export async function listDeliveries(
        limit $1`,
     values: asked.values,
   });
-  return result.rows.map(toDelivery);
+  return rows.map(toDelivery);
 }
 
 /** The states of deliveries by id. */

@@ -11,7 +11,7 @@ import { ID_IN_PATH } from '../requests.ts';
 
 export function addAuditRoutes(app: ApiServer, api: Api): void {
   app.get('/audit', {
-    config: { scopes: ['read'] },
+    config: { scopes: ['read'], refuses: ['too_broad'] },
     schema: {
       operationId: 'listAuditRecords',
       tags: ['audit'],

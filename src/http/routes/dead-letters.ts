@@ -17,7 +17,7 @@ const Query = Type.Object({ ...DeadLetterFilterMembers, ...PAGE_MEMBERS }, { add
 
 export function addDeadLetterRoutes(app: ApiServer, api: Api): void {
   app.get('/dead-letters', {
-    config: { scopes: ['read'], refuses: ['not_found'] },
+    config: { scopes: ['read'], refuses: ['not_found', 'too_broad'] },
     schema: {
       operationId: 'listDeadLetters',
       tags: ['dead-letters'],
@@ -38,7 +38,7 @@ export function addDeadLetterRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/dead-letters/replay', {
-    config: { scopes: ['operate'], refuses: ['not_found'] },
+    config: { scopes: ['operate'], refuses: ['not_found', 'too_broad'] },
     schema: {
       operationId: 'replayDeadLetters',
       tags: ['dead-letters'],

@@ -22,7 +22,7 @@ const DueBefore = Type.String({ ...Instant, description: 'Due before this instan
 
 export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   app.get('/deliveries', {
-    config: { scopes: ['read'], refuses: ['not_found'] },
+    config: { scopes: ['read'], refuses: ['not_found', 'too_broad'] },
     schema: {
       operationId: 'listDeliveries',
       tags: ['deliveries'],

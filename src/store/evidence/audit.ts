@@ -1,4 +1,5 @@
 import type { Queryable } from '../pool.ts';
+import { queryList } from '../query-list.ts';
 import { wasRenewedOn } from './former-dates.ts';
 
 /** How one cycle of a delivery ended: written once, never changed. */
@@ -127,13 +128,14 @@ export async function listAuditRecords(
   page: { readonly after: AuditPosition | undefined; readonly limit: number },
 ): Promise<AuditRecord[]> {
   const { deliveryId, cycle } = page.after ?? NEWEST;
-  const result = await db.query<Row>({
+  const rows = await queryList<Row>(db, {
+    narrowing: 'contract',
     ...(filter.contractRef === undefined
       ? { name: 'list_audit_records', text: LIST }
       : { name: 'list_audit_records_of_contract', text: LIST_OF_CONTRACT }),
     values: [filter.contractRef ?? null, filter.date ?? null, deliveryId, cycle, page.limit],
   });
-  return result.rows.map(toRecord);
+  return rows.map(toRecord);
 }
 
 /** The audit records of one delivery, its first cycle first. */
