@@ -5,6 +5,7 @@ import { ConfigError } from '../runtime/config.ts';
 import { isOutage, reasonOf } from '../runtime/outage.ts';
 import { addAuditEvidence } from './audit/evidence.ts';
 import { addAuditKeys } from './audit/keys.ts';
+import { addAuditOperations } from './audit/operations.ts';
 import { addAuditReconcile } from './audit/reconcile.ts';
 import { addAuditRetention } from './audit/retention.ts';
 import { addAuditSeal } from './audit/seal.ts';
@@ -66,6 +67,7 @@ export function createProgram(): Command {
   const audit = addAudit(program);
   addAuditEvidence(audit);
   addAuditSeal(audit);
+  addAuditOperations(audit);
   addAuditKeys(audit);
   addAuditReconcile(audit);
   addAuditRetention(audit);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Bundle, bundleText, closeBundle } from '../../src/domain/audit/bundle.ts';
-import { createSignatureCheck } from '../../src/domain/audit/seal.ts';
+import { createSignatureCheck, hashSeal, sealText } from '../../src/domain/audit/seal.ts';
 import { verifyBundle } from '../../src/domain/audit/verify-bundle.ts';
 import { canonicalJson } from '../../src/domain/json.ts';
 import { Refusal } from '../../src/domain/refusal.ts';
@@ -49,7 +49,7 @@ test('says in plain words what it proves and what it cannot', () => {
   expect(says).toMatch(/^Contract pol-7781, renewal on .*: the notice was due at /);
   expect(says).toContain('the receiver answered 503');
   expect(says).toContain('Every attempt carried the same bytes');
-  expect(says).toMatch(/Delivered at .*, in time\./);
+  expect(says).toMatch(/Delivered at .*, in time: before the deadline\./);
   expect(says).toMatch(/Sealed in seal 1 at .*: nothing up to trail entry 3 of dlv_/);
   expect(cannot.join('\n')).toContain("rests on the receiver's own record of idempotency keys");
 });
@@ -149,9 +149,57 @@ describe('with the file hashed anew and its signature taken off', () => {
     expect(report.ok).toBe(true);
     expect(report.proof.vouched_for).toBe(false);
     expect(report.proof.proves[0]).toMatch(/^Nothing of what is not sealed/);
-    expect(report.proof.cannot.at(-1)).toBe(
-      'That what is not sealed is as it was exported: this file is not signed.',
-    );
+    expect(report.proof.cannot.at(-1)).toMatch(/^That it is whole.*this file is not signed/);
+  });
+
+  test('says that nothing vouches for it being whole, nor for receipts, although all of it is sealed', () => {
+    const { sha256: _, signature: __, ...content } = bundle;
+    const [delivery] = bundle.deliveries;
+    const receipt = {
+      idempotency_key: delivery?.delivery.idempotency_key ?? '',
+      effect_at: null,
+      body_sha256: null,
+      effects: 1,
+      text: 'made up',
+    };
+    for (const made of [
+      { ...content, deliveries: content.deliveries.slice(0, 1), operations: [] },
+      { ...content, receipts: [receipt] },
+    ]) {
+      const report = verify(bundleText(closeBundle(made, undefined)));
+      expect(report.findings).toEqual([]);
+      expect(report.proof.vouched_for).toBe(false);
+      expect(report.proof.proves[0]).toMatch(/^Each delivery for itself, because it is sealed/);
+    }
+  });
+});
+
+describe('against published seals', () => {
+  const seals = (): { number: number; sha256: string }[] =>
+    bundle.seals.map(({ statement }) => ({
+      number: statement.number,
+      sha256: hashSeal(sealText(statement)).toString('hex'),
+    }));
+  const against = (published: { number: number; sha256: string }[]): ReturnType<typeof verifyBundle> =>
+    verifyBundle(Buffer.from(text), checkSignature, published);
+
+  test('names those that are the same, of which the last vouches for all before', () => {
+    expect(against(seals())).toMatchObject({ ok: true, published: { same: [1, 2], unknown: [] } });
+    expect(against(seals().slice(1))).toMatchObject({ ok: true, published: { same: [2], unknown: [] } });
+  });
+
+  test('finds a seal that is another one', () => {
+    const report = against(seals().map((s) => ({ ...s, sha256: '0'.repeat(64) })));
+    expect(report.ok).toBe(false);
+    expect(report.findings[0]).toEqual({
+      where: 'seal 1',
+      what: 'it is not the one that was published, 000000000000…: it was replaced',
+    });
+  });
+
+  test('names those that nothing published vouches for', () => {
+    expect(against([])).toMatchObject({ published: { same: [], unknown: [1] } });
+    expect(against(seals().slice(0, 1))).toMatchObject({ published: { same: [1], unknown: [] } });
   });
 });
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Bundle, bundleText, closeBundle } from '../../src/domain/audit/bundle.ts';
 import { type CliResult, runCli } from '../support/cli.ts';
 import { type Evidence, makeEvidence } from './support.ts';
 
@@ -120,8 +121,21 @@ test('checks the whole store, and names what somebody changed', async () => {
   const good = await duepost('audit', 'verify', '--published', file('seals.jsonl'));
   expect(good).toMatchObject({ code: 0 });
   expect(good.stdout).toMatch(
-    /^Nothing was changed: all rows of 5 deliveries fit together, and their seals \(1\)\./,
+    /^Nothing was found changed: all rows of 5 deliveries fit together, and their seals \(1\)\.\nCompared with 1 published seals, up to seal 1\./,
   );
+  expect(good.stdout).toContain('Not checked: the settings of endpoints and keys as they are now');
+
+  const alone = await duepost('audit', 'verify');
+  expect(alone.code).toBe(0);
+  expect(alone.stdout).toMatch(
+    /^Nothing was found changed: .*, compared with nothing outside this database\./,
+  );
+  expect(alone.stdout).toContain('only seals that were published show that (--published FILE)');
+  expect((await duepost('audit', 'verify', '--json')).json).toMatchObject({
+    ok: true,
+    published: null,
+    sealed_late: { found: 0, first: [] },
+  });
 
   await evidence.pool.query('update attempt set status = 200 where delivery_id = $1 and attempt = 1', [
     evidence.reminder,
@@ -159,6 +173,67 @@ test('a file that another key has signed is told as not checked, and not as chan
   const one = await runCli(['audit', 'verify', file('b.json'), '--public-key', file('other.pub.pem')]);
   expect(one).toMatchObject({ code: 1, stdout: expect.stringMatching(/^NOT CHECKED TO THE END: /) });
   expect(one.stdout).toContain('--public-key FILE');
+});
+
+test('compares a file with published seals, and vouches for nothing that differs or was not published', async () => {
+  const check = (published: string): Promise<CliResult> =>
+    runCli([
+      'audit',
+      'verify',
+      file('b.json'),
+      '--public-key',
+      file('sealing.pub.pem'),
+      '--published',
+      published,
+    ]);
+  const same = await check(file('seals.jsonl'));
+  expect(same).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^SOUND, and the same as published: seal 1\./),
+  });
+
+  const [line = ''] = readFileSync(file('seals.jsonl'), 'utf8').split('\n');
+  writeFileSync(file('other.jsonl'), line.replace(/"sha256":"[0-9a-f]{64}"/, `"sha256":"${'0'.repeat(64)}"`));
+  const other = await check(file('other.jsonl'));
+  expect(other).toMatchObject({ code: 1, stdout: expect.stringMatching(/^NOT SOUND/) });
+  expect(other.stdout).toContain('seal 1: it is not the one that was published');
+
+  writeFileSync(file('none.jsonl'), '');
+  expect(await check(file('none.jsonl'))).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(
+      /^NOT COMPARED TO THE END: it fits together, and nothing that was published vouches for seal 1\./,
+    ),
+  });
+});
+
+test('does not vouch for a file that nobody signed, be all of it sealed', async () => {
+  const { sha256: _, signature: __, ...content } = JSON.parse(readFileSync(file('b.json'), 'utf8')) as Bundle;
+  writeFileSync(file('unsigned.json'), bundleText(closeBundle(content, undefined)));
+  const args = ['audit', 'verify', file('unsigned.json'), '--public-key', file('sealing.pub.pem')];
+  expect(await runCli(args)).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/^NOT VOUCHED FOR: .*left out/),
+  });
+  expect((await runCli([...args, '--json'])).json).toMatchObject({
+    ok: false,
+    vouched_for: false,
+    findings: [],
+  });
+});
+
+test('lists what people did, and has in a file how the endpoint was set before', async () => {
+  const { endpointId } = evidence.destination;
+  const listed = await duepost('audit', 'operations', '--subject', endpointId, '--json');
+  expect(listed.json.data).toMatchObject([
+    { subject_id: endpointId, event: 'endpoint.created', actor: 'test' },
+  ]);
+  expect((await duepost('audit', 'operations', '--from', '2100-01-01', '--json')).json.data).toEqual([]);
+
+  const { operations } = JSON.parse(readFileSync(file('b.json'), 'utf8')) as Bundle;
+  expect(operations.map((o) => [o.operation.subject_id, o.operation.event])).toEqual([
+    [endpointId, 'endpoint.created'],
+  ]);
 });
 
 test('says whether a month is complete, against a list of who must have been reminded', async () => {

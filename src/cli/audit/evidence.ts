@@ -13,7 +13,7 @@ import { type CommonOptions, type Context, inContext, withCommonOptions, withExa
 import { openDatabase } from '../parts.ts';
 import { readPublicKeys, signerOf } from './keys.ts';
 import { readReceipts } from './receipts.ts';
-import { describeUnknownKeys, verifyWholeStore } from './store.ts';
+import { describeUnknownKeys, readPublished, verifyWholeStore } from './store.ts';
 
 interface ExportOptions extends CommonOptions {
   readonly contract?: string;
@@ -57,7 +57,7 @@ export function addAuditEvidence(group: Command): void {
     .description('check a file by the public key alone; or, without a file, everything in the database')
     .argument('[file]', 'a file that duepost audit export wrote; - for stdin')
     .option('--public-key <file>', 'of the key that sealed; again for each key that ever did', collect)
-    .option('--published <file>', 'without a file: seals as they were published (duepost audit seal --file)')
+    .option('--published <file>', 'compare with seals as they were published (duepost audit seal --file)')
     .option('--html <file>', 'with a file: the same as a page for people')
     .action((file: string | undefined, options: VerifyOptions, self: Command) => {
       if (file === undefined) return inContext(options, (context) => verifyWholeStore(context, options));
@@ -67,7 +67,7 @@ export function addAuditEvidence(group: Command): void {
     });
   withExamples(
     verifying,
-    'duepost audit verify pol-7781.json --public-key sealing.pub.pem',
+    'duepost audit verify pol-7781.json --public-key sealing.pub.pem --published seals.jsonl',
     'duepost audit verify --published seals.jsonl',
   );
 }
@@ -109,18 +109,21 @@ function writeWhole(text: string): Promise<void> {
 }
 
 function verifyFile({ print }: Context, file: string, options: VerifyOptions): void {
-  const report = verifyBundle(readFileSync(file === '-' ? 0 : file), readPublicKeys(options.publicKey ?? []));
+  const given = options.published === undefined ? undefined : readPublished(options.published);
+  const bytes = readFileSync(file === '-' ? 0 : file);
+  const report = verifyBundle(bytes, readPublicKeys(options.publicKey ?? []), given);
   if (options.html !== undefined && report.bundle !== undefined)
     writeFileSync(options.html, evidencePage(report.bundle, report), { mode: 0o600 });
-  const { ok, findings, head, proof } = report;
-  // What nobody signed could have been made by anybody.
-  const isTrusted = ok && proof.vouched_for;
-  print({ ok: isTrusted, findings, head: head ?? null, ...proof }, () => describe(report));
+  const { ok, findings, head, published, proof } = report;
+  // What nobody signed could have been made by anybody; and who gives published seals wants to know that they agree.
+  const isTrusted = ok && proof.vouched_for && (published?.unknown.length ?? 0) === 0;
+  const view = { ok: isTrusted, findings, head: head ?? null, published: published ?? null, ...proof };
+  print(view, () => describe(report));
   if (!isTrusted) throw new CheckFailed();
 }
 
 /** A report for people. */
-function describe({ ok, findings, head, proof }: BundleReport): string {
+function describe({ ok, findings, head, published, proof }: BundleReport): string {
   if (!ok) {
     const { against, unknownKeys } = splitFindings(findings);
     return [
@@ -132,9 +135,7 @@ function describe({ ok, findings, head, proof }: BundleReport): string {
     ].join('\n');
   }
   return [
-    proof.vouched_for
-      ? 'SOUND.'
-      : 'NOT VOUCHED FOR: it fits together, but not all of it is sealed and the file is not signed.',
+    verdict({ published, proof }),
     ...proof.deliveries.flatMap((d) => ['', d.delivery_id, ...d.says.map((line) => `  ${line}`)]),
     '',
     'What this proves:',
@@ -146,6 +147,21 @@ function describe({ ok, findings, head, proof }: BundleReport): string {
       ? []
       : ['', `Last seal it knows of: ${head.number} of ${head.sealed_at}, ${head.sha256}`]),
   ].join('\n');
+}
+
+function verdict({ published, proof }: Pick<BundleReport, 'published' | 'proof'>): string {
+  if (!proof.vouched_for) {
+    return 'NOT VOUCHED FOR: it fits together, but the file is not signed: deliveries, operations and receipts may have been left out, and whatever is not sealed, receipts first of all, made up.';
+  }
+  if (published === undefined) return 'SOUND.';
+  const { same, unknown } = published;
+  return unknown.length > 0
+    ? `NOT COMPARED TO THE END: it fits together, and nothing that was published vouches for ${sealsOf(unknown)}.`
+    : `SOUND, and ${same.length === 0 ? 'nothing of it is sealed that could be compared' : `the same as published: ${sealsOf(same)}`}.`;
+}
+
+function sealsOf(numbers: readonly number[]): string {
+  return `seal${numbers.length === 1 ? '' : 's'} ${numbers.join(', ')}`;
 }
 
 function collect(file: string, before: readonly string[] = []): string[] {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { splitFindings } from '../../domain/audit/finding.ts';
+import type { PublishedSeal } from '../../domain/audit/published.ts';
 import type { SealStatement } from '../../domain/audit/seal.ts';
-import type { PublishedSeal } from '../../pipeline/evidence/verify-seals.ts';
 import { type StoreReport, verifyStore } from '../../pipeline/evidence/verify-store.ts';
 import { CheckFailed } from '../check-failed.ts';
 import type { Context } from '../context.ts';
@@ -46,10 +46,12 @@ export function readPublished(file: string): PublishedSeal[] {
     });
 }
 
-function toView({ head, dropped, ...report }: StoreReport): Record<string, unknown> {
+function toView({ head, dropped, late, published, ...report }: StoreReport): Record<string, unknown> {
   return {
     ...report,
     head: head ?? null,
+    published: published ?? null,
+    sealed_late: late,
     dropped: dropped.map(({ kind, month, at, olderThan }) => ({ kind, month, at, older_than: olderThan })),
   };
 }
@@ -59,12 +61,19 @@ function describe(report: StoreReport): string {
   const { against, unknownKeys } = splitFindings(findings);
   const fits = `all rows of ${report.deliveries} deliveries fit together, and their seals (${report.seals})`;
   return [
-    ...(report.ok ? [`Nothing was changed: ${fits}.`] : []),
+    ...(report.ok
+      ? [
+          `Nothing was found changed: ${fits}${report.published === undefined ? ', compared with nothing outside this database' : ''}.`,
+        ]
+      : []),
     ...(against.length > 0 ? ['Not everything is as it was written:'] : []),
     ...against.map((f) => `  ${f.where}: ${f.what}`),
     ...(unknownKeys.length > 0 && against.length === 0 ? [`NOT CHECKED TO THE END: ${fits}.`] : []),
     ...describeUnknownKeys(unknownKeys),
     ...(found > findings.length ? [`  … and ${found - findings.length} more`] : []),
+    describeCompared(report),
+    'Not checked: the settings of endpoints and keys as they are now; what was done to them is (duepost audit operations).',
+    ...describeLate(report),
     ...(head === undefined
       ? ['No seal was made yet: whoever rewrites a whole chain leaves no trace.']
       : [`Last seal: ${head.number} of ${head.sealed_at}, ${head.sha256}`]),
@@ -73,6 +82,27 @@ function describe(report: StoreReport): string {
       (d) => `Dropped by retention: ${d.kind}s of ${d.month} (older than ${d.olderThan}), ${d.at}`,
     ),
   ].join('\n');
+}
+
+function describeCompared({ published, head }: StoreReport): string {
+  if (published === undefined) {
+    return 'Compared with nothing outside: whoever owns the database can rewrite it and have it sealed again, and only seals that were published show that (--published FILE).';
+  }
+  const last = head?.number ?? 0;
+  const since =
+    last > published.last
+      ? `; what was sealed since, up to seal ${last}, was compared with nothing outside`
+      : '';
+  return `Compared with ${published.seals} published seals, up to seal ${published.last}${since}.`;
+}
+
+function describeLate({ late }: StoreReport): string[] {
+  if (late.found === 0) return [];
+  return [
+    `Sealed late (${late.found}): a seal vouches for nothing before it was made.`,
+    ...late.first.slice(0, 10).map((f) => `  ${f.where}: ${f.what}`),
+    ...(late.found > 10 ? [`  … and ${late.found - 10} more`] : []),
+  ];
 }
 
 /** What could not be checked for want of keys, and what to give. */

@@ -23,12 +23,16 @@ export function addDemo(program: Command): void {
         const evidence = await demonstrate(context, createTeller(context));
         const isProven = evidence.every((one) => one.state === 'delivered' && one.effects === 1);
         context.print({ ok: isProven, reminders: evidence }, () =>
-          ['', 'Evidence', '', ...evidence.map(formatEvidence)].join('\n'),
+          ['', 'Evidence', '', ...evidence.map(formatEvidence), '', CHECK].join('\n'),
         );
         if (!isProven) throw new CheckFailed();
       }),
     );
 }
+
+/** Whoever shows evidence of itself should say how others check it. */
+const CHECK =
+  'On an installation of yours, others check such evidence without it: duepost audit export --contract REF --out FILE, then duepost audit verify FILE --public-key KEY.pem (docs/evidence.md)';
 
 /** Tells what happens, a few readable lines at a time; a program wants the end alone. */
 function createTeller(context: Context): (step: string, ...lines: string[]) => void {

@@ -1,8 +1,10 @@
 import { html, htmlList, htmlPage, htmlTable, raw } from '../markup.ts';
 import type { Bundle, BundledDelivery } from './bundle.ts';
 import { readDetail, type TrailEntry } from './chain.ts';
-import { findReceipt, instant, receiptsOf } from './explain.ts';
+import { describeOperation } from './changes.ts';
 import { splitFindings } from './finding.ts';
+import { instant } from './instants.ts';
+import { clockOffset, findReceipt, moveParts, signed, tellsOf, wasSent } from './story.ts';
 import type { BundleReport } from './verify-bundle.ts';
 
 /** A bundle for people: one page that needs nothing else, has no script, and can be printed. */
@@ -19,13 +21,13 @@ export function evidencePage(
       html`<h1>${title(bundle)}</h1>`,
       html`<p class="note">Exported ${instant(bundle.exported_at)} by ${bundle.exported_by} (${bundle.product}). Instants are UTC, by the clock of the database.</p>`,
       findings.length === 0
-        ? html`<p class="good">Everything on this page fits together${bundle.seals.length === 0 ? '' : ' and with its seals'}${proof.vouched_for ? '' : '; but not all of it is sealed, and the file is not signed'}.</p>`
+        ? html`<p class="good">Everything on this page fits together${bundle.seals.length === 0 ? '' : ' and with its seals'}${proof.vouched_for ? '' : '; but the file is not signed: deliveries, operations and receipts may have been left out, and what is not sealed made up'}.</p>`
         : raw`<div class="bad"><p>${splitFindings(findings).against.length > 0 ? 'This evidence is NOT sound:' : 'Who signed this evidence was NOT checked:'}</p>${htmlList(findings.map((f) => `${f.where}: ${f.what}`))}</div>`,
       ...bundle.deliveries.map((d) => section(d, says.get(d.delivery.delivery_id) ?? [])),
       ...(bundle.operations.length === 0 ? [] : [operations(bundle)]),
       raw`<h2>What this proves</h2>${htmlList(proof.proves)}`,
       raw`<h2>What it cannot prove</h2>${htmlList(proof.cannot)}`,
-      html`<h2>How to check it</h2><p>This page is a picture. The proof is the JSON file with the SHA-256 <code>${bundle.sha256}</code>: <code>duepost audit verify FILE --public-key KEY.pem</code> checks it without any connection.${head === undefined ? '' : ` The last seal it knows of is number ${head.number} of ${instant(head.sealed_at)}, ${head.sha256}.`}</p>`,
+      html`<h2>How to check it</h2><p>This page is a picture. The proof is the JSON file whose member <code>sha256</code> is <code>${bundle.sha256}</code> (of its content: <code>jq -cS 'del(.sha256,.signature)' FILE | tr -d '\\n' | sha256sum</code>): <code>duepost audit verify FILE --public-key KEY.pem</code> checks it without any connection.${head === undefined ? '' : ` The last seal it knows of is number ${head.number} of ${instant(head.sealed_at)}, ${head.sha256}.`}</p>`,
     ].join('\n'),
   });
 }
@@ -40,7 +42,7 @@ function title({ question }: Bundle): string {
 
 function section(bundled: BundledDelivery, says: readonly string[]): string {
   const { delivery, body, attempts } = bundled;
-  const receipts = receiptsOf(bundled);
+  const told = tellsOf(bundled);
   return [
     html`<section><h2>${delivery.kind === 'reminder' ? 'Reminder' : 'Event'} ${delivery.delivery_id}: ${delivery.state.replaceAll('_', ' ')}</h2>`,
     htmlList(says),
@@ -48,22 +50,28 @@ function section(bundled: BundledDelivery, says: readonly string[]): string {
     attempts.length === 0
       ? ''
       : raw`<h3>Attempts</h3>${htmlTable(
-          ['no.', 'started', 'took', 'outcome', 'answer', "receiver's receipt"],
+          ['no.', 'started', "host's clock", 'took', 'outcome', 'answer', "receiver's receipt"],
           attempts.map((a) => [
             String(a.attempt),
             instant(a.started_at ?? a.claimed_at),
+            offsetOf(told.get(a.attempt) ?? {}),
             a.duration_ms === null ? '' : `${a.duration_ms} ms`,
             `${a.outcome ?? 'under way'}${a.late ? ', late' : ''}${a.shadow ? ', shadow' : ''}`,
             [a.status, a.error, a.response_excerpt].filter((v) => v !== null).join(' · '),
-            receipts.get(a.attempt) ?? '',
+            findReceipt(told.get(a.attempt) ?? {}) ?? '',
           ]),
         )}`,
-    html`<h3>What was sent</h3><p>SHA-256 <code>${body.sha256}</code>, idempotency key <code>${delivery.idempotency_key}</code></p>`,
+    html`<h3>${wasSent(bundled) ? 'What was sent' : 'What was to be sent'}</h3><p>SHA-256 <code>${body.sha256}</code>, idempotency key <code>${delivery.idempotency_key}</code></p>`,
     body.bytes === null
       ? html`<p class="note">Erased at ${instant(body.erased_at ?? '')}.</p>`
       : html`<pre>${Buffer.from(body.bytes, 'base64').toString()}</pre>`,
     '</section>',
   ].join('\n');
+}
+
+function offsetOf(told: Readonly<Record<string, unknown>>): string {
+  const offset = clockOffset(told);
+  return offset === undefined ? '' : signed(offset);
 }
 
 /** From the renewal date to the final state: what was decided, with the dates that it was about. */
@@ -110,7 +118,7 @@ function inWords(entry: TrailEntry): string {
     told['certificate_sha256'] === undefined ? undefined : `certificate ${show(told['certificate_sha256'])}`,
     told['due_at'] === undefined ? undefined : `due at ${show(told['due_at'])}`,
     decision['reason'],
-    told['reason'],
+    ...(entry.event === 'reschedule' || entry.event === 'recalculate' ? moveParts(told) : [told['reason']]),
   ];
   return parts
     .filter((part) => part !== undefined && part !== null)
@@ -123,9 +131,13 @@ function show(value: unknown): string {
 }
 
 function operations({ operations: all }: Bundle): string {
-  return raw`<h2>What people did meanwhile</h2>${htmlTable(
+  return raw`<h2>What people did, from how its endpoint was set</h2>${htmlTable(
     ['when', 'what', 'by'],
-    all.map(({ operation: o }) => [instant(o.at), `${o.subject_id} ${o.event} ${o.detail}`, o.actor]),
+    all.map(({ operation: o }) => [
+      instant(o.at),
+      `${o.subject_id} ${o.event}: ${describeOperation(o.detail)}`,
+      o.actor,
+    ]),
   )}`;
 }
 

@@ -1,3 +1,5 @@
+import { instant, spell } from './instants.ts';
+
 // A seal proves that something was on record when the seal was made. It says nothing of the time before.
 
 /** Leaves in one seal, at most: a seal that has fewer left nothing waiting. */
@@ -36,7 +38,12 @@ export function passedOver<T extends MadeSeal>(saidAt: string, earlier: readonly
   );
 }
 
+/** What is to be said of something that was sealed late. */
+export function sayLate(saidAt: string, { sealedAt, ms }: { sealedAt: string; ms: number }): string {
+  return `sealed ${spell(ms)} after it is said to have happened (${instant(saidAt)}): on record only since ${instant(sealedAt)}`;
+}
+
 /** What is to be said of something that a seal passed over. */
 export function sayPassedOver(saidAt: string, seal: MadeSeal): string {
-  return `it is said to be of ${saidAt}, and seal ${seal.number} of ${seal.sealed_at}, which had room for everything, does not hold it: it was written afterwards, or its time was moved`;
+  return `it is said to be of ${instant(saidAt)}, and seal ${seal.number} of ${instant(seal.sealed_at)}, which had room for everything, does not hold it: it was written afterwards, or its time was moved`;
 }

@@ -8,7 +8,9 @@ import { explain, type Proof } from './explain.ts';
 import { type DeliveryFacts, deliveryLeafText, hashContent, operationLeafText } from './facts.ts';
 import { collectFindings, type Finding, type Findings } from './finding.ts';
 import { hashLeaf, isConsistent, rootOfInclusion } from './merkle.ts';
+import { type Comparison, comparePublished, type PublishedSeal } from './published.ts';
 import { hashSeal, type SealStatement, type SignatureCheck, sealText } from './seal.ts';
+import { passedOver, sayPassedOver } from './sealing-time.ts';
 
 /** What a bundle is worth. */
 export interface BundleReport {
@@ -19,17 +21,26 @@ export interface BundleReport {
   readonly proof: Proof;
   /** The last seal it knows of: to compare with one that was published elsewhere. */
   readonly head: { readonly number: number; readonly sha256: string; readonly sealed_at: string } | undefined;
+  /** Undefined: no published seals were given. */
+  readonly published: Comparison | undefined;
   readonly bundle: Bundle | undefined;
 }
 
 const NO_PROOF: Proof = { deliveries: [], vouched_for: false, proves: [], cannot: [] };
 
-/** Checks a bundle by nothing but itself and the public keys. */
-export function verifyBundle(file: Buffer, checkSignature: SignatureCheck): BundleReport {
+/**
+ * Checks a bundle by nothing but itself and the public keys; and by seals that were published, where there are any.
+ */
+export function verifyBundle(
+  file: Buffer,
+  checkSignature: SignatureCheck,
+  publishedSeals?: readonly PublishedSeal[],
+): BundleReport {
   const findings = collectFindings();
   const bundle = readBundle(file, findings);
   if (bundle === undefined) {
-    return { ok: false, findings: findings.list, proof: NO_PROOF, head: undefined, bundle };
+    const published = undefined;
+    return { ok: false, findings: findings.list, proof: NO_PROOF, head: undefined, published, bundle };
   }
   checkWhole(bundle, checkSignature, findings);
   const seals = checkSeals(bundle, checkSignature, findings);
@@ -39,6 +50,7 @@ export function verifyBundle(file: Buffer, checkSignature: SignatureCheck): Bund
   }
   checkOperations(bundle, seals, findings);
   checkReceipts(bundle, findings);
+  const published = publishedSeals && comparePublished(bundle, { published: publishedSeals, findings });
   const last = bundle.seals.at(-1)?.statement;
   const ok = findings.list.length === 0;
   return {
@@ -50,6 +62,7 @@ export function verifyBundle(file: Buffer, checkSignature: SignatureCheck): Bund
       sha256: hashSeal(sealText(last)).toString('hex'),
       sealed_at: last.sealed_at,
     },
+    published,
     bundle,
   };
 }
@@ -171,6 +184,7 @@ function checkBundled(
       where,
       `${delivery.delivery_id} up to trail entry ${sealed.trail_length} is not what was sealed`,
     );
+    checkTime(entry.at, { place: sealed, seals, where, findings });
     // The latest seal that covers all entries also covers all else that is known.
     if (sealed.trail_length === delivery.trail_length) {
       findings.expect(
@@ -228,7 +242,24 @@ function checkOperations(
       `operation ${operation.operation_id}`,
       'it is not what was sealed',
     );
+    checkTime(operation.at, { place: seal, seals, where: `operation ${operation.operation_id}`, findings });
   }
+}
+
+/** What is in a seal cannot be older than an earlier seal that had room for it. */
+function checkTime(
+  saidAt: string,
+  of: {
+    readonly place: { readonly seal: number };
+    readonly seals: ReadonlyMap<number, SealStatement>;
+    readonly where: string;
+    readonly findings: Findings;
+  },
+): void {
+  const { place, seals, where, findings } = of;
+  const earlier = [...seals.values()].filter((s) => s.number < place.seal);
+  const skipped = passedOver(saidAt, earlier);
+  if (skipped !== undefined) findings.add(where, sayPassedOver(saidAt, skipped));
 }
 
 /** A receipt speaks of a delivery here, of its bytes, and of one effect. */

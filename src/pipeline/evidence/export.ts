@@ -13,7 +13,13 @@ import { version } from '../../runtime/build-info.ts';
 import { listDeliveriesAsked, type Question } from '../../store/evidence/questions.ts';
 import { findLeaves, type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
 import { findLastSeal, type StoredSeal } from '../../store/evidence/seals.ts';
-import { findBodies, findFacts, findInstant, listOperationsOf } from '../../store/evidence/trail.ts';
+import {
+  findBodies,
+  findFacts,
+  findInstant,
+  listLastSettingsBefore,
+  listOperationsOf,
+} from '../../store/evidence/trail.ts';
 import { inSnapshot, type Pool, type Queryable } from '../../store/pool.ts';
 import { openProofs, type Proofs } from './proofs.ts';
 
@@ -66,7 +72,7 @@ interface Known {
   readonly facts: readonly WholeFacts[];
   /** By the id of the reminder or event. */
   readonly bodies: ReadonlyMap<string, Buffer>;
-  /** On their endpoints and contracts, in the meantime. */
+  /** On their endpoints and contracts in the meantime, and how the endpoints came to be as they were at its beginning. */
   readonly operations: readonly OperationRow[];
   readonly leaves: readonly StoredLeaf[];
   readonly last: StoredSeal | undefined;
@@ -78,11 +84,14 @@ async function readKnown(db: Queryable, ids: readonly string[]): Promise<Known> 
   const endpoints = facts.map((f) => f.delivery.endpoint_id);
   const contracts = facts.flatMap((f) => f.delivery.contract_ref ?? []);
   const ends = facts.map((f) => f.delivery.ended_at).toSorted(byText);
-  const operations = await listOperationsOf(db, {
+  const from = facts.map((f) => f.delivery.created_at).toSorted(byText)[0] as string;
+  const before = await listLastSettingsBefore(db, { endpointIds: endpoints, before: from });
+  const meanwhile = await listOperationsOf(db, {
     subjectIds: [...new Set([...endpoints, ...contracts])],
-    from: facts.map((f) => f.delivery.created_at).toSorted(byText)[0] as string,
+    from,
     to: ends.includes(null) ? undefined : (ends.at(-1) ?? undefined),
   });
+  const operations = [...before, ...meanwhile];
   return {
     facts,
     operations,

@@ -3,26 +3,50 @@ import { type DeliveryFacts, deliveryLeafText, hashContent } from '../../domain/
 import type { Findings } from '../../domain/audit/finding.ts';
 import { hashLeaf } from '../../domain/audit/merkle.ts';
 import { type FoundLeaf, findLeaves } from '../../store/evidence/seal-leaves.ts';
+import { findSealTimes, type SealTime } from '../../store/evidence/seals.ts';
 import { findFacts } from '../../store/evidence/trail.ts';
 import { findUnsealed, type Unsealed } from '../../store/evidence/unsealed.ts';
 import type { Queryable } from '../../store/pool.ts';
 import type { Dropped } from './dropped.ts';
+import { checkSealingTime, type Late } from './verify-sealing-time.ts';
 
 /** Checks deliveries, each against its own rows and against what was sealed of it; within one snapshot. */
 export async function verifyDeliveries(
   db: Queryable,
   ids: readonly string[],
-  of: { readonly dropped: Dropped; readonly findings: Findings },
+  of: { readonly dropped: Dropped; readonly findings: Findings; readonly late: Late },
 ): Promise<void> {
-  const { dropped, findings } = of;
+  const { dropped, findings, late } = of;
   const facts = await findFacts(db, ids);
-  const leaves = groupBySubject(await findLeaves(db, ids));
+  const found = await findLeaves(db, ids);
+  const times = await findSealTimes(db, [...new Set(found.map((l) => l.sealNumber))]);
+  const leaves = groupBySubject(found);
   const waiting = groupBySubject(await findUnsealed(db, ids));
   for (const [id, known] of facts) {
     const own = leaves.get(id) ?? [];
     if (known.delivery === null && isDropped(known, { id, own, dropped })) continue;
     for (const finding of checkDelivery(id, known)) findings.add(finding.where, finding.what);
     checkLeaves(known, { id, leaves: own, waiting: waiting.get(id) ?? [], findings });
+    checkTimes(known, { id, leaves: own, times, findings, late });
+  }
+}
+
+function checkTimes(
+  { trail }: DeliveryFacts,
+  of: {
+    id: string;
+    leaves: readonly FoundLeaf[];
+    times: ReadonlyMap<number, SealTime>;
+    findings: Findings;
+    late: Late;
+  },
+): void {
+  const { id, leaves, times, findings, late } = of;
+  for (const leaf of leaves) {
+    const entry = trail.find((e) => e.entry === leaf.entry);
+    if (entry === undefined) continue;
+    const where = `trail entry ${entry.entry} of ${id}`;
+    checkSealingTime(where, { saidAt: entry.at, time: times.get(leaf.sealNumber), findings, late });
   }
 }
 

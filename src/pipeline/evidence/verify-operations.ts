@@ -2,14 +2,19 @@ import { operationLeafText } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { hashLeaf } from '../../domain/audit/merkle.ts';
 import { findLeaves, listSealedOperationsAfter } from '../../store/evidence/seal-leaves.ts';
+import { findSealTimes } from '../../store/evidence/seals.ts';
 import { findOperations, listOperationsAfter } from '../../store/evidence/trail.ts';
 import { findUnsealed } from '../../store/evidence/unsealed.ts';
 import type { Queryable } from '../../store/pool.ts';
+import { checkSealingTime, type Late } from './verify-sealing-time.ts';
 
 const PAGE = 1_000;
 
 /** Checks that every operation is what was sealed, or waits to be, and that none is gone. */
-export async function verifyOperations(db: Queryable, findings: Findings): Promise<void> {
+export async function verifyOperations(
+  db: Queryable,
+  { findings, late }: { readonly findings: Findings; readonly late: Late },
+): Promise<void> {
   for (let after = '0'; ; ) {
     const operations = await listOperationsAfter(db, { after, limit: PAGE });
     const last = operations.at(-1);
@@ -17,6 +22,7 @@ export async function verifyOperations(db: Queryable, findings: Findings): Promi
     after = last.operation_id;
     const ids = operations.map((o) => o.operation_id);
     const leaves = (await findLeaves(db, ids)).filter((l) => l.kind === 'operation');
+    const times = await findSealTimes(db, [...new Set(leaves.map((l) => l.sealNumber))]);
     const waiting = new Set((await findUnsealed(db, ids)).map((w) => w.subjectId));
     for (const operation of operations) {
       const where = `operation ${operation.operation_id}`;
@@ -36,6 +42,8 @@ export async function verifyOperations(db: Queryable, findings: Findings): Promi
           where,
           `it is not what was sealed in seal ${leaf.sealNumber}: it was changed`,
         );
+        const time = times.get(leaf.sealNumber);
+        checkSealingTime(where, { saidAt: operation.at, time, findings, late });
       }
     }
   }

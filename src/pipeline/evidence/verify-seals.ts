@@ -1,16 +1,11 @@
 import type { Findings } from '../../domain/audit/finding.ts';
 import { growPeaks, rootOf, rootOfPeaks } from '../../domain/audit/merkle.ts';
+import type { PublishedSeal } from '../../domain/audit/published.ts';
 import { hashSeal, type SealStatement, type SignatureCheck } from '../../domain/audit/seal.ts';
 import { listLeavesOfSeal, listLostSeals } from '../../store/evidence/seal-leaves.ts';
 import { listSealsAfter, type StoredSeal, splitHashes, statementOf } from '../../store/evidence/seals.ts';
 import type { Pool, Queryable } from '../../store/pool.ts';
 import type { Dropped } from './dropped.ts';
-
-/** A seal as it was published: in a file, by a notification, on paper. */
-export interface PublishedSeal {
-  readonly number: number;
-  readonly sha256: string;
-}
 
 export interface SealHead {
   readonly number: number;

@@ -1,4 +1,5 @@
 import { collectFindings, type Finding, splitFindings } from '../../domain/audit/finding.ts';
+import type { PublishedSeal } from '../../domain/audit/published.ts';
 import type { SignatureCheck } from '../../domain/audit/seal.ts';
 import { listKnownDeliveriesAfter, listOrphansAfter, type Orphan } from '../../store/evidence/trail.ts';
 import { countUnsealed } from '../../store/evidence/unsealed.ts';
@@ -6,7 +7,8 @@ import { inSnapshot, type Pool, type Queryable } from '../../store/pool.ts';
 import { type Dropped, type DroppedMonth, readDropped } from './dropped.ts';
 import { verifyDeliveries } from './verify-deliveries.ts';
 import { verifyOperations } from './verify-operations.ts';
-import { type PublishedSeal, type SealHead, verifySeals } from './verify-seals.ts';
+import { collectLate } from './verify-sealing-time.ts';
+import { type SealHead, verifySeals } from './verify-seals.ts';
 
 export interface VerifyOptions {
   readonly pool: Pool;
@@ -24,6 +26,10 @@ export interface StoreReport {
   readonly found: number;
   readonly seals: number;
   readonly deliveries: number;
+  /** What was sealed so late that nothing vouches for the time it is said to be of, and the first hundred of it. */
+  readonly late: { readonly found: number; readonly first: readonly Finding[] };
+  /** The seals from outside of this database that it was compared with; undefined: none were given. */
+  readonly published: { readonly seals: number; readonly last: number } | undefined;
   /** Subjects that wait to be sealed, and are not protected by a seal yet; counts no further than a million. */
   readonly unsealed: number;
   readonly head: SealHead | undefined;
@@ -42,12 +48,13 @@ const MAX_UNSEALED = 1_000_000;
 export async function verifyStore(options: VerifyOptions): Promise<StoreReport> {
   const { pool, onProgress } = options;
   const findings = collectFindings();
+  const late = collectLate();
   const dropped = await readDropped(pool, findings);
   const { head, seals } = await verifySeals(options, { dropped, findings });
-  await inSnapshot(pool, (db) => verifyOperations(db, findings));
+  await inSnapshot(pool, (db) => verifyOperations(db, { findings, late }));
   for (let from = 0; from < dropped.kept.length; from += PAGE) {
     const ids = dropped.kept.slice(from, from + PAGE);
-    await inSnapshot(pool, (db) => verifyDeliveries(db, ids, { dropped, findings }));
+    await inSnapshot(pool, (db) => verifyDeliveries(db, ids, { dropped, findings, late }));
   }
 
   let deliveries = 0;
@@ -56,7 +63,7 @@ export async function verifyStore(options: VerifyOptions): Promise<StoreReport> 
     const last = ids.at(-1);
     if (last === undefined) break;
     // One instant for all rows of a page: a delivery that moves meanwhile is not taken for one that was tampered with.
-    await inSnapshot(pool, (db) => verifyDeliveries(db, ids, { dropped, findings }));
+    await inSnapshot(pool, (db) => verifyDeliveries(db, ids, { dropped, findings, late }));
     deliveries += ids.length;
     after = last;
     onProgress?.('deliveries', deliveries);
@@ -71,6 +78,11 @@ export async function verifyStore(options: VerifyOptions): Promise<StoreReport> 
     found: findings.list.length,
     seals,
     deliveries,
+    late: { found: late.found, first: late.first },
+    published: options.published && {
+      seals: options.published.length,
+      last: Math.max(0, ...options.published.map((p) => p.number)),
+    },
     unsealed: await countUnsealed(pool, MAX_UNSEALED),
     head,
     dropped: dropped.months,

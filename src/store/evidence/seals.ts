@@ -1,5 +1,6 @@
 import { completeSubtrees } from '../../domain/audit/merkle.ts';
 import type { SealStatement } from '../../domain/audit/seal.ts';
+import type { MadeSeal } from '../../domain/audit/sealing-time.ts';
 import type { Queryable } from '../pool.ts';
 import type { StoredLeaf } from './seal-leaves.ts';
 
@@ -69,6 +70,42 @@ export async function findSeals(db: Queryable, numbers: readonly number[]): Prom
     values: [numbers],
   });
   return new Map(result.rows.map((row) => [row.seal_number, toSeal(row)]));
+}
+
+/** When a seal was made; and the one before it, where that is there. */
+export interface SealTime {
+  readonly seal: MadeSeal;
+  readonly before: MadeSeal | undefined;
+}
+
+/** When seals were made, by number; those whose statement cannot be read are left out. */
+export async function findSealTimes(
+  db: Queryable,
+  numbers: readonly number[],
+): Promise<Map<number, SealTime>> {
+  const result = await db.query<{ seal_number: number; statement: string; before: string | null }>({
+    name: 'find_seal_times',
+    text: `
+      select s.seal_number, s.statement,
+             (select b.statement from seal b where b.seal_number = s.seal_number - 1) as before
+        from seal s
+       where s.seal_number = any($1)`,
+    values: [numbers],
+  });
+  return new Map(
+    result.rows.flatMap((row) => {
+      const seal = readMade(row.statement);
+      return seal === undefined ? [] : [[row.seal_number, { seal, before: readMade(row.before) }] as const];
+    }),
+  );
+}
+
+function readMade(text: string | null): MadeSeal | undefined {
+  try {
+    return text === null ? undefined : statementOf({ text });
+  } catch {
+    return undefined;
+  }
 }
 
 /** The next seals by number. */

@@ -136,5 +136,7 @@ test('says first of all when the evidence is not sound', () => {
   expect(bad).toContain('file: it was changed');
   const unsigned = evidencePage(bundle, { ...report, findings: [] });
   expect(unsigned).not.toContain('NOT sound');
-  expect(unsigned).toContain('not all of it is sealed, and the file is not signed');
+  expect(unsigned).toContain(
+    'the file is not signed: deliveries, operations and receipts may have been left out',
+  );
 });
