@@ -36,7 +36,11 @@ test('two batches with the same keys in different orders do not wait for each ot
   // Somebody else has a key of both, so that each batch holds its first one and waits, and only then goes on.
   const rolledBack = inTransaction(pool, async (db) => {
     await insertEvents(db, [eventWith('m')]);
-    for (const keys of ['bma', 'amb']) batches.push(insertEvents(pool, [...keys].map(eventWith)));
+    for (const keys of [
+      ['b', 'm', 'a'],
+      ['a', 'm', 'b'],
+    ])
+      batches.push(insertEvents(pool, keys.map(eventWith)));
     await until('both batches wait', async () => {
       const { rowCount } = await pool.query(
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -48,5 +52,5 @@ test('two batches with the same keys in different orders do not wait for each ot
   await expect(rolledBack).rejects.toThrow('rolled back');
 
   const inserted = await Promise.all(batches);
-  expect(inserted.map(({ size }) => size).toSorted()).toEqual([0, 3]);
+  expect(inserted.reduce((sum, { size }) => sum + size, 0)).toBe(3);
 });
