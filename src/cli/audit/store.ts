@@ -93,7 +93,7 @@ function describeCompared({ published, head }: StoreReport): string {
     last > published.last
       ? `; what was sealed since, up to seal ${last}, was compared with nothing outside`
       : '';
-  return `Compared with ${published.seals} published seals, up to seal ${published.last}${since}.`;
+  return `Compared with published seals: ${published.seals}, up to seal ${published.last}${since}.`;
 }
 
 function describeLate({ late }: StoreReport): string[] {
