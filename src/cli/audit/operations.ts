@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { describeOperation } from '../../domain/audit/changes.ts';
 import type { OperationRow } from '../../domain/audit/facts.ts';
-import { listOperations } from '../../store/evidence/trail.ts';
+import { listOperations } from '../../store/evidence/operations.ts';
 import { readTime, readWhole } from '../arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from '../context.ts';
 import { openDatabase } from '../parts.ts';

@@ -2,7 +2,7 @@ import { readDetailText } from '../../domain/audit/chain.ts';
 import type { OperationRow } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { monthOfId } from '../../domain/audit/seal.ts';
-import { listOperationsOf } from '../../store/evidence/trail.ts';
+import { listOperationsOf } from '../../store/evidence/operations.ts';
 import type { Queryable } from '../../store/pool.ts';
 
 /** Under what operations on retention stand. */

@@ -10,16 +10,11 @@ import type { DeliveryFacts, OperationRow } from '../../domain/audit/facts.ts';
 import type { Signer } from '../../domain/audit/seal.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { version } from '../../runtime/build-info.ts';
+import { listLastSettingsBefore, listOperationsOf } from '../../store/evidence/operations.ts';
 import { listDeliveriesAsked, type Question } from '../../store/evidence/questions.ts';
 import { findLeaves, type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
 import { findLastSeal, type StoredSeal } from '../../store/evidence/seals.ts';
-import {
-  findBodies,
-  findFacts,
-  findInstant,
-  listLastSettingsBefore,
-  listOperationsOf,
-} from '../../store/evidence/trail.ts';
+import { findBodies, findFacts, findInstant } from '../../store/evidence/trail.ts';
 import { inSnapshot, type Pool, type Queryable } from '../../store/pool.ts';
 import { openProofs, type Proofs } from './proofs.ts';
 

@@ -10,6 +10,7 @@ import {
 } from '../../domain/audit/seal.ts';
 import { MAX_LEAVES } from '../../domain/audit/sealing-time.ts';
 import type { Log } from '../../runtime/log.ts';
+import { findOperations } from '../../store/evidence/operations.ts';
 import { type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
 import {
   findLastSeal,
@@ -19,7 +20,7 @@ import {
   splitHashes,
   statementOf,
 } from '../../store/evidence/seals.ts';
-import { findFacts, findInstant, findOperations } from '../../store/evidence/trail.ts';
+import { findFacts, findInstant } from '../../store/evidence/trail.ts';
 import { takeUnsealed, type Unsealed } from '../../store/evidence/unsealed.ts';
 import { withLock } from '../../store/lock.ts';
 import { insertNotice } from '../../store/notices.ts';

@@ -1,9 +1,9 @@
 import { operationLeafText } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { hashLeaf } from '../../domain/audit/merkle.ts';
+import { findOperations, listOperationsAfter } from '../../store/evidence/operations.ts';
 import { findLeaves, listSealedOperationsAfter } from '../../store/evidence/seal-leaves.ts';
 import { findSealTimes } from '../../store/evidence/seals.ts';
-import { findOperations, listOperationsAfter } from '../../store/evidence/trail.ts';
 import { findUnsealed } from '../../store/evidence/unsealed.ts';
 import type { Queryable } from '../../store/pool.ts';
 import { checkSealingTime, type Late } from './verify-sealing-time.ts';

@@ -3,7 +3,7 @@ import type { PublishedSeal } from '../../domain/audit/published.ts';
 import type { SignatureCheck } from '../../domain/audit/seal.ts';
 import { listKnownDeliveriesAfter, listOrphansAfter, type Orphan } from '../../store/evidence/trail.ts';
 import { countUnsealed } from '../../store/evidence/unsealed.ts';
-import { inSnapshot, type Pool, type Queryable } from '../../store/pool.ts';
+import { inSnapshot, type Pool } from '../../store/pool.ts';
 import { type Dropped, type DroppedMonth, readDropped } from './dropped.ts';
 import { verifyDeliveries } from './verify-deliveries.ts';
 import { verifyOperations } from './verify-operations.ts';
