@@ -66,7 +66,7 @@ export function reasonSetAside(headers: Readonly<Record<string, unknown>>): stri
   if (typeof ours === 'string') return ours;
   const [death] = Array.isArray(headers['x-death']) ? headers['x-death'] : [];
   if (typeof death !== 'object' || death === null) return undefined;
-  const { reason, queue } = death as { reason?: unknown; queue?: unknown };
+  const { reason, queue } = death as Readonly<Record<'reason' | 'queue', string>>;
   return reason === 'delivery_limit'
     ? `delivery_limit: whatever took it from ${queue} died of it or gave it back, again and again`
     : `${reason}: the broker took it out of ${queue}`;
