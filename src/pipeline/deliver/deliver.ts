@@ -58,7 +58,7 @@ const LOCAL_WAIT_MS = 1_000;
 const FAULT_DELAY_MS = 30_000;
 
 export function createDeliverer(options: DelivererOptions): Deliverer {
-  const { db, log, announcer, settler, signal, stopping, meter, traces, tellDelivered } = options;
+  const { db, log, announcer, settler, stopping, meter, traces, tellDelivered } = options;
   const slots = createSlots(options.maxWaiting);
   /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
   const inHand = new Map<string, number>();
