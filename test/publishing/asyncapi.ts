@@ -10,7 +10,7 @@ import {
   RescheduleBody,
 } from '../../src/domain/requests/schemas.ts';
 import { TIER_SECONDS } from '../../src/domain/wakeup.ts';
-import { Event, Reminder, RescheduledReminder } from '../../src/http/answers.ts';
+import { Event, Reminder, RescheduledReminder, SCHEMAS } from '../../src/http/answers.ts';
 import { version } from '../../src/runtime/build-info.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -317,8 +317,20 @@ function id(prefix: string, description: string): Schema {
 }
 
 /** As JSON has it, without what TypeBox keeps for itself. */
+/** Without the names that only the HTTP document has: what they mean stands in their place. */
 function plain(schema: object): Schema {
-  return JSON.parse(JSON.stringify(schema)) as Schema;
+  return JSON.parse(JSON.stringify(schema), (_, value) => {
+    const name = /^(\w+)#$/.exec(value?.$ref ?? '')?.[1];
+    if (name === undefined) return value;
+    const { $id: _id, ...meant } = plain(named(name)) as { $id?: string };
+    return meant;
+  }) as Schema;
+}
+
+function named(name: string): object {
+  const schema = SCHEMAS.find((each) => (each as { $id?: string }).$id === name);
+  if (schema === undefined) throw new Error(`there is no schema ${name}`);
+  return schema;
 }
 
 function nameOf(routingKey: string): string {
