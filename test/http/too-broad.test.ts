@@ -23,9 +23,8 @@ test.each([
       await db.query({
         text: 'set local idle_in_transaction_session_timeout = 0; lock table delivery, audit_record',
       });
-      const { status, body, headers } = await api.call(method, path, {
-        ...(method === 'POST' ? { body: { filter: {}, dry_run: true } } : {}),
-      });
+      const options = method === 'POST' ? { body: { filter: {}, dry_run: true } } : {};
+      const { status, body, headers } = await api.call(method, path, options);
       expect([status, body.code]).toEqual([422, 'too_broad']);
       expect(body.detail).toMatch(new RegExp(`: narrow it by ${by}$`));
       expect(headers.get('retry-after')).toBeNull();
