@@ -87,7 +87,7 @@ export async function keepLine(options: LineOptions): Promise<Line> {
         if (stopping.signal.aborted) break;
         onFirst(error);
         if (isDown) log.debug('broker.still_unreachable', { connection: purpose, reason: reasonOf(error) });
-        else log.warn('broker.lost', { connection: purpose, reason: reasonOf(error) });
+        else log.fault('broker.lost', error, { connection: purpose });
         isDown = true;
         failures = performance.now() - startedAt > GOOD_AFTER_MS ? 1 : failures + 1;
         await pause(backoffMs(failures, LONGEST_BACKOFF_MS), stopping.signal);
