@@ -62,7 +62,18 @@ export const Calendar = named('Calendar', {
   opening_hours: Type.Record(Text, Type.Array(Hours), { description: 'By day of the week.' }),
   year: orNull(Whole),
   holidays: Type.Array(Type.Object({ date: Day, hours: Text, name: Text })),
-  exceptions: Type.Array(Type.Object({ date: Day, kind: Text, hours: Type.Array(Hours), reason: Text })),
+  exceptions: Type.Array(
+    Type.Object({
+      date: Type.String({
+        pattern: '^(\\d{4}-)?\\d{2}-\\d{2}$',
+        description: 'Of one year, or without it of every year.',
+        examples: ['2027-12-24', '12-24'],
+      }),
+      kind: Text,
+      hours: Type.Array(Hours),
+      reason: Text,
+    }),
+  ),
   sources: Type.Array(Text),
   calendar_sha256: Sha256,
 });
