@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { until } from '../support/until.ts';
 import { type ExampleService, installExample } from './example-service.ts';
 import { OTHER_SECRET, post, SECRET } from './signed-call.ts';
 
@@ -17,14 +18,16 @@ function reminder(contract: string): string {
 }
 
 /** Sends until it is accepted, as the sender would; returns the receipt. */
-async function deliver(url: () => string, contract: string): Promise<string> {
-  for (let attempt = 1; ; attempt += 1) {
+function deliver(url: () => string, contract: string): Promise<string> {
+  let attempt = 0;
+  return until(`${contract} to be accepted`, async () => {
+    attempt += 1;
     const call = { key: `${contract}-reminder`, body: reminder(contract), attempt };
     const response = await post(url(), call).catch(() => undefined);
-    if (response?.status === 202) return response.headers.get('webhook-receipt') ?? '';
+    if (response?.status === 202) return { receipt: response.headers.get('webhook-receipt') ?? '' };
     if (response !== undefined) expect([409, 500]).toContain(response.status);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
+    return undefined;
+  }).then(({ receipt }) => receipt);
 }
 
 describe('the notification service', () => {
