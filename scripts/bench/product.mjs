@@ -74,7 +74,7 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
       'runtime/config.js',
       'runtime/scope.js',
       'roles/parts.js',
-      'pipeline/accept-events.js',
+      'pipeline/accept/events.js',
       'broker/topology-apply.js',
     ].map((path) => importProduct(path, folder)),
   );
@@ -132,7 +132,7 @@ export async function openProduct({ url, client = 'undici', folder = root, env =
     addEndpoint,
     /** A key for the HTTP API: `{ key }`. */
     async createKey() {
-      const { createKey } = await importProduct('pipeline/operate-keys.js', folder);
+      const { createKey } = await importProduct('pipeline/operate/keys.js', folder);
       const name = `bench ${randomBytes(4).toString('hex')}`;
       return createKey(pool, { name, scopes: ['publish'] }, { actor: 'bench' });
     },

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Role } from '../roles/all.ts';
+import { ROLES, type Role } from '../roles/role.ts';
 import { withoutFloods } from '../runtime/flood.ts';
 import { armKillPoint } from '../runtime/kill-point.ts';
 import { type Log, openLog } from '../runtime/log.ts';
@@ -11,8 +11,6 @@ import {
   withCommonOptions,
   withExamples,
 } from './context.ts';
-
-const ROLES: readonly Role[] = ['api', 'ingress', 'worker', 'reconciler'];
 
 /** `duepost start`: the roles of this process, until a signal. */
 export function addStart(program: Command): void {

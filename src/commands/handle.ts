@@ -1,7 +1,7 @@
 import type { Incoming } from '../broker/incoming.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import { setAside } from '../broker/set-aside.ts';
-import { parseJson } from '../domain/json.ts';
+import { isMembers, parseJsonBody } from '../domain/json.ts';
 import { Refusal } from '../domain/refusal.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Span, Traces } from '../runtime/traces.ts';
@@ -32,7 +32,6 @@ export interface CommandsOptions {
 const VERSION = 1;
 /** Names that RabbitMQ gives to the direct way back to whoever asked. */
 const DIRECT_REPLY_TO = 'amq.rabbitmq.reply-to.';
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * Takes commands of other services.
@@ -144,17 +143,9 @@ function readObject({ body, properties }: Incoming, maxBytes: number): Record<st
   if (properties.contentEncoding !== undefined && !/^(identity|utf-?8)$/i.test(properties.contentEncoding)) {
     throw new Refusal('invalid_request', 'the content_encoding is not supported: send plain UTF-8');
   }
-  const value = parseJson(decode(body));
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  const value = parseJsonBody(body);
+  if (isMembers(value)) return { ...value };
   throw new Refusal('invalid_request', 'the body must be a JSON object');
-}
-
-function decode(body: Buffer): string {
-  try {
-    return UTF8.decode(body);
-  } catch {
-    throw new Refusal('invalid_request', 'the body is not UTF-8');
-  }
 }
 
 /** An answer that cannot be given is not worth the command: whoever waits for it asks again, with the same key. */

@@ -1,4 +1,4 @@
-import { refuseField } from './refusal.ts';
+import { pointerPart, refuseField } from './refusal.ts';
 
 /** Stands where the value of a header would, in whatever shows an endpoint. */
 export const NOT_SHOWN = '(not shown)';
@@ -81,5 +81,5 @@ function judgeHeader(name: string, value: string): string | undefined {
 /** RFC 6901; a name that is no header name may hold anything, so what cannot be printed is left out. */
 function pointerToken(name: string): string {
   const printable = name.slice(0, MAX_NAME_LENGTH).replace(/[^ -~]/g, '?');
-  return printable.replaceAll('~', '~0').replaceAll('/', '~1');
+  return pointerPart(printable);
 }

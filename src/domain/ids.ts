@@ -1,4 +1,4 @@
-export type IdPrefix = 'dlv' | 'att' | 'rem' | 'evt' | 'ep' | 'key';
+export type IdPrefix = 'dlv' | 'rem' | 'evt' | 'ep' | 'key';
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const FORM = /^[0-7][0-9a-hjkmnp-tv-z]{25}$/;

@@ -16,7 +16,21 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const NUMBER = /[-+.0-9eE]+/y;
 
-type Members = Record<string, unknown>;
+/** What a JSON object is read as. */
+export type Members = Record<string, unknown>;
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Reads the JSON of a body; a Refusal also for bytes that are not UTF-8. See parseJson. */
+export function parseJsonBody(body: Buffer): unknown {
+  let text: string;
+  try {
+    text = UTF8.decode(body);
+  } catch {
+    throw new Refusal('invalid_request', 'the body is not UTF-8');
+  }
+  return parseJson(text);
+}
 
 /**
  * Reads JSON (RFC 8259). Numbers inside `payload`, and inside the `payload` of each of `events`, that a double does not
@@ -157,6 +171,7 @@ function canonicalNumber(text: string): string {
   return JSON.stringify(double);
 }
 
-function isMembers(value: unknown): value is Members {
+/** Whether a value is a JSON object: neither null nor a list. */
+export function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
-import { refuseField } from './refusal.ts';
+import { isMembers, type Members } from './json.ts';
+import { pointerPart, refuseField } from './refusal.ts';
 
 interface CommonPolicy {
   /** The attempts of one cycle, the first included. */
@@ -60,8 +61,6 @@ const MEMBERS = {
 export const MAX_ATTEMPTS = 100;
 export const MAX_WAIT_SECONDS = 30 * 86_400;
 
-type Members = Readonly<Record<string, unknown>>;
-
 /**
  * Reads a policy as a caller wrote it. Only `kind` is required. A schedule without `max_attempts` has as many
  * attempts as its list is long. Throws a Refusal that names the member and the remedy.
@@ -77,7 +76,7 @@ export function parsePolicy(json: unknown, path = '/policy'): Policy {
   for (const name of Object.keys(json)) {
     if (MEMBERS[kind].includes(name)) continue;
     throw refuseField(
-      `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      `${path}/${pointerPart(name)}`,
       `a ${kind} policy has no such member; remove it or use one of ${MEMBERS[kind].join(', ')}`,
     );
   }
@@ -212,8 +211,4 @@ function checkNumber(value: unknown, path: string, rule: Bounds & { readonly nam
     path,
     `${name} must be a ${whole ? 'whole number' : 'number'} from ${min} to ${max}${unit}`,
   );
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

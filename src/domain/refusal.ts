@@ -43,6 +43,11 @@ export class Refusal extends Error {
   }
 }
 
+/** A member's name as a part of a JSON pointer (RFC 6901). */
+export function pointerPart(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
 /** A refusal of one member of the request. */
 export function refuseField(path: string, message: string, code: RefusalCode = 'invalid_request'): Refusal {
   return new Refusal(code, message, [{ path, message }]);

@@ -1,12 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { parseIdempotencyHeader } from '../domain/idempotency-key.ts';
-import { parseJson } from '../domain/json.ts';
+import { parseJsonBody } from '../domain/json.ts';
 import { Refusal, refuseField } from '../domain/refusal.ts';
 import { refusalOf, validatorOf } from '../domain/requests/validate.ts';
 import { readBody } from '../pipeline/accept/read-requests.ts';
-
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** JSON in any of its types (a merge patch is one), read so that numbers of payloads stay exact. */
 export function addJsonParser(app: FastifyInstance): void {
@@ -16,16 +14,8 @@ export function addJsonParser(app: FastifyInstance): void {
     { parseAs: 'buffer' },
     async (_request: FastifyRequest, body: Buffer) =>
       // Many clients declare JSON and send nothing, where a body may be left out.
-      body.length === 0 ? undefined : parseJson(decode(body)),
+      body.length === 0 ? undefined : parseJsonBody(body),
   );
-}
-
-function decode(body: Buffer): string {
-  try {
-    return UTF8.decode(body);
-  } catch {
-    throw new Refusal('invalid_request', 'the body is not UTF-8');
-  }
 }
 
 /** Reads a body that may be left out. */

@@ -10,9 +10,6 @@ import { createReadiness, watchReadiness } from './readiness.ts';
 import { startReconciler } from './reconciler.ts';
 import { startWorker } from './worker.ts';
 
-export const ROLES = ['api', 'ingress', 'worker', 'reconciler'] as const;
-export type Role = (typeof ROLES)[number];
-
 /** The roles of a process at work; calling it stops them. */
 export interface Running extends Stop {
   /** Where the process serves HTTP: health and metrics, and the API if that is among its roles. */

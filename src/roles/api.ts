@@ -1,6 +1,7 @@
 import { namesOf } from '../broker/topology.ts';
 import { bundleText } from '../domain/audit/bundle.ts';
 import { createSigner } from '../domain/audit/seal.ts';
+import { ENVELOPE_BYTES } from '../domain/requests/body.ts';
 import type { Api } from '../http/parts.ts';
 import { type HttpServer, startHttpServer } from '../http/server.ts';
 import { createEventAcceptor } from '../pipeline/accept/events.ts';
@@ -22,8 +23,6 @@ export interface HttpRoleOptions extends Shared {
   readonly metrics: () => Promise<string>;
 }
 
-/** What stands around a payload in a request. */
-const ENVELOPE_BYTES = 64 * 1024;
 /** Payloads of the largest size in one batch. */
 const PAYLOADS_PER_BATCH = 8;
 

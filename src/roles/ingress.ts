@@ -2,6 +2,7 @@ import { startConsumer } from '../broker/consumer.ts';
 import { namesOf } from '../broker/topology.ts';
 import { createCommandReader } from '../commands/handle.ts';
 import { commandHandlers, subjectOf } from '../commands/handlers.ts';
+import { ENVELOPE_BYTES } from '../domain/requests/body.ts';
 import { createEventAcceptor } from '../pipeline/accept/events.ts';
 import { createReminderAcceptor } from '../pipeline/accept/reminders.ts';
 import type { Config } from '../runtime/config.ts';
@@ -13,8 +14,6 @@ import { measureConsumer, measureParts } from './measure.ts';
 import { openCalendars, openParts, openRescheduler, type Shared } from './parts.ts';
 import { addPartsProbes } from './readiness.ts';
 
-/** What stands around a payload in a command. */
-const ENVELOPE_BYTES = 64 * 1024;
 const PREFETCH = 1_000;
 
 /** The ingress role: takes commands of other services over AMQP. */

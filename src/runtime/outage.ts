@@ -10,11 +10,6 @@ const DATABASE_WORDS =
 const BROKER_WORDS =
   /^((Channel|Connection|Server) (clos|end|connection clos)|Heartbeat timeout|Socket closed)/i;
 
-/** Whether the system or the network says that there is no connection. */
-export function isConnectionCode(code: string): boolean {
-  return SYSTEM_CODE.test(code);
-}
-
 /**
  * Whether an error says that a server is away, refuses us or has cut us off: what matters then is which and why, and not
  * where in the program it was met.
@@ -23,7 +18,7 @@ export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof Outage) return true;
   const { code } = error as { code?: unknown };
-  if (typeof code === 'string') return isConnectionCode(code) || DATABASE_CODE.test(code);
+  if (typeof code === 'string') return SYSTEM_CODE.test(code) || DATABASE_CODE.test(code);
   return DATABASE_WORDS.test(error.message) || BROKER_WORDS.test(error.message);
 }
 

@@ -24,8 +24,10 @@ export interface Moved {
   readonly deliveryId: string;
   readonly state: string;
   readonly contractRef: string | undefined;
-  readonly latestAttempt: number;
-  readonly remainingMs: number | undefined;
+  /** The attempt that comes next. */
+  readonly attempt: number;
+  /** Milliseconds until it is due; 0 where nothing will come of it any more. */
+  readonly remainingMs: number;
 }
 
 const MOVE = `
@@ -101,8 +103,8 @@ with locked as (
     from moved m
    where m.state = 'dead_lettered'
 )
-select m.delivery_id, m.state, m.contract_ref, m.attempt as latest_attempt,
-       1000 * extract(epoch from m.due_at - now())::float8 as remaining_ms
+select m.delivery_id, m.state, m.contract_ref, m.attempt + 1 as attempt,
+       coalesce(1000 * extract(epoch from m.due_at - now())::float8, 0) as remaining_ms
   from moved m
  order by m.due_at, m.delivery_id`;
 
@@ -118,8 +120,8 @@ export async function moveDeliveries(db: Queryable, request: MoveRequest): Promi
     delivery_id: string;
     state: string;
     contract_ref: string | null;
-    latest_attempt: number;
-    remaining_ms: number | null;
+    attempt: number;
+    remaining_ms: number;
   }>({
     name: 'move_deliveries',
     text: MOVE,
@@ -138,7 +140,7 @@ export async function moveDeliveries(db: Queryable, request: MoveRequest): Promi
     deliveryId: row.delivery_id,
     state: row.state,
     contractRef: row.contract_ref ?? undefined,
-    latestAttempt: row.latest_attempt,
-    remainingMs: row.remaining_ms ?? undefined,
+    attempt: row.attempt,
+    remainingMs: row.remaining_ms,
   }));
 }

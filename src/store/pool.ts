@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Config } from '../runtime/config.ts';
 import { createEpisodes } from '../runtime/episode.ts';
 import type { Log } from '../runtime/log.ts';
-import { isConnectionCode } from '../runtime/outage.ts';
+import { isOutage } from '../runtime/outage.ts';
 
 /** What a statement runs on: the pool, or one client within a transaction. */
 export interface Queryable {
@@ -105,17 +105,14 @@ export function inSnapshot<T>(pool: Pool, work: (db: Queryable) => Promise<T>): 
   });
 }
 
+/** Beside outages. */
 const TRANSIENT_CODES = new Set([
   '40001', // serialization failure
   '40P01', // deadlock
   '55P03', // lock not available
   '57014', // statement cancelled (timeout)
-  '57P01', // admin shutdown
-  '57P02', // crash shutdown
-  '57P03', // cannot connect now
   '25006', // read-only: a failover under way
   '25P03', // idle-in-transaction timeout
-  '53300', // too many connections
   '53100', // disk full
   '53200', // out of memory
 ]);
@@ -123,8 +120,5 @@ const TRANSIENT_CODES = new Set([
 /** Whether the same statement may succeed later: the database's state is at fault, not the statement. */
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  const code = (error as { code?: unknown }).code;
-  if (typeof code === 'string')
-    return TRANSIENT_CODES.has(code) || isConnectionCode(code) || code.startsWith('08');
-  return /timeout|terminated|Connection ended|Client has encountered|not queryable/i.test(error.message);
+  return isOutage(error) || TRANSIENT_CODES.has(String((error as { code?: unknown }).code));
 }

@@ -27,7 +27,8 @@ export interface Reschedule {
 /** What a wake-up needs to know of a delivery that was rescheduled. */
 export interface Rescheduled {
   readonly state: string;
-  readonly latestAttempt: number;
+  /** The attempt that comes next. */
+  readonly attempt: number;
   readonly contractRef: string | undefined;
   readonly remainingMs: number;
 }
@@ -210,7 +211,7 @@ export async function rescheduleDelivery(
   return (
     row && {
       state: row.state,
-      latestAttempt: row.attempt,
+      attempt: row.attempt + 1,
       contractRef: row.contract_ref ?? undefined,
       remainingMs: row.remaining_ms,
     }

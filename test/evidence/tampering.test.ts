@@ -18,6 +18,11 @@ beforeAll(async () => {
     reason: 'rested',
   });
   await sealAll(evidence.pool);
+  await evidence.product.endpoints.pause(evidence.destination.endpointId, {
+    actor: 'test',
+    reason: 'over',
+  });
+  await sealAll(evidence.pool);
   const seals = await evidence.pool.query<{ seal_number: number; sha256: Buffer }>(
     'select seal_number, sha256 from seal order by seal_number',
   );
@@ -85,7 +90,7 @@ describe('the check of the whole store', () => {
   test('has nothing to say against evidence that nobody touched', async () => {
     const report = await verifyAll(evidence.pool, { published });
     expect(linesOf(report)).toEqual([]);
-    expect(report).toMatchObject({ ok: true, seals: 3, deliveries: 5, unsealed: 0 });
+    expect(report).toMatchObject({ ok: true, seals: 4, deliveries: 5, unsealed: 0 });
   });
 
   test.each<[string, string | RegExp, ...string[]]>([
@@ -279,8 +284,14 @@ describe('the check of the whole store', () => {
     ['a seal is deleted', /^seal 2: it is missing/, 'delete from seal where seal_number = 2'],
     [
       'the last seal is deleted',
-      /^seal 3: it was published, and is missing/,
-      'delete from seal where seal_number = 3',
+      /^seal 4: it was published, and is missing/,
+      'delete from seal where seal_number = 4',
+    ],
+    [
+      'seals are deleted and the next one says another tree',
+      /^seal 3: its peaks are not those of the seals up to it/,
+      'delete from seal where seal_number < 3',
+      "update seal set peaks = '' where seal_number = 3",
     ],
     [
       'the statement of a seal is edited',

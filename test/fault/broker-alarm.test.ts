@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
-import type { Role } from '../../src/roles/all.ts';
+import type { Role } from '../../src/roles/role.ts';
 import { targetOf, throughPort } from '../support/broker.ts';
 import {
   type Destination,

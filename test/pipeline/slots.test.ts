@@ -91,6 +91,21 @@ test('an endpoint that stops answering is quick no longer, and its crowd leaves'
   expect(seen).toEqual({ turns: 0, away: 368 });
 });
 
+test('calls whose claims commit together end together: the rests between are not the endpoint’s pace', async () => {
+  const slots = createSlots(50);
+  slots.take('ep');
+  void slots.whenFree('ep', ask);
+  const burst = async (): Promise<void> => {
+    await vi.advanceTimersByTimeAsync(30);
+    await answer(slots, 'ep', 0, 16);
+  };
+  for (let bursts = 0; bursts < 5; bursts += 1) await burst();
+  await vi.advanceTimersByTimeAsync(25);
+  const seen = crowd(slots, 'ep', 400);
+  for (let bursts = 0; bursts < 26; bursts += 1) await burst();
+  expect(seen).toEqual({ turns: 400, away: 0 });
+});
+
 /** Waits in line under these names, and lists them as they have their turns. */
 async function lineUp(slots: Slots, who: Record<string, Partial<typeof ask>>): Promise<string[]> {
   const order: string[] = [];

@@ -1,7 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import pg from 'pg';
-import { migrate } from '../../src/store/migrate.ts';
+import { inject } from 'vitest';
 import { openPool, type Pool } from '../../src/store/pool.ts';
+import { createDatabase, databaseServerUrl } from './database-server.ts';
 import { recordLog } from './recorded-log.ts';
 
 /** A migrated database of its own on the server of the test run. */
@@ -12,23 +11,18 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-const STATEMENT_TIMEOUT_MS = 10_000;
+const OPTIONS = { poolSize: 8, statementTimeoutMs: 10_000 };
 
 /** Makes a database of its own; migrated, unless `migrated` is false. */
 export async function openTestDatabase({ migrated = true } = {}): Promise<TestDatabase> {
-  const name = `t_${randomBytes(6).toString('hex')}`;
-  await onServer((client) => client.query(`create database ${name}`));
-  const url = new URL(serverUrl());
-  url.pathname = `/${name}`;
-  const config = { url: url.href, poolSize: 8, statementTimeoutMs: STATEMENT_TIMEOUT_MS };
-  if (migrated) await migrate(config, recordLog().log);
-  const pool = openPool(config, recordLog().log);
+  const database = await createDatabase(migrated ? inject('migratedDatabase') : undefined);
+  const pool = openPool({ ...OPTIONS, url: database.url }, recordLog().log);
   return {
-    url: url.href,
+    url: database.url,
     pool,
     async close() {
       await pool.end();
-      await onServer((client) => client.query(`drop database ${name} with (force)`));
+      await database.drop();
     },
   };
 }
@@ -43,20 +37,6 @@ export function databaseThroughPort(url: string, port: number): string {
 
 /** Where the database server listens, for a proxy in front of it. */
 export function databaseTarget(): { targetPort: number; targetHost: string } {
-  const url = new URL(serverUrl());
+  const url = new URL(databaseServerUrl());
   return { targetPort: Number(url.port) || 5432, targetHost: url.hostname };
-}
-
-function serverUrl(): string {
-  return process.env['DUEPOST_DATABASE_URL'] ?? '';
-}
-
-async function onServer(work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ connectionString: serverUrl() });
-  await client.connect();
-  try {
-    await work(client);
-  } finally {
-    await client.end();
-  }
 }

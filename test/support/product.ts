@@ -1,8 +1,9 @@
 import { createEventAcceptor, type EventAcceptor } from '../../src/pipeline/accept/events.ts';
 import { createReminderAcceptor, type ReminderAcceptor } from '../../src/pipeline/accept/reminders.ts';
 import type { EndpointOperator } from '../../src/pipeline/operate/endpoints.ts';
-import { type Role, startRoles } from '../../src/roles/all.ts';
+import { startRoles } from '../../src/roles/all.ts';
 import { openCalendars, openEndpointOperator, openParts, type Parts } from '../../src/roles/parts.ts';
+import type { Role } from '../../src/roles/role.ts';
 import { type Config, loadConfig } from '../../src/runtime/config.ts';
 import type { Log } from '../../src/runtime/log.ts';
 import { inScope, type Stop } from '../../src/runtime/scope.ts';

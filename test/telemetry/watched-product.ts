@@ -1,4 +1,5 @@
-import { type Role, startRoles } from '../../src/roles/all.ts';
+import { startRoles } from '../../src/roles/all.ts';
+import type { Role } from '../../src/roles/role.ts';
 import type { Config } from '../../src/runtime/config.ts';
 import { recordLog } from '../support/recorded-log.ts';
 import { parseExposition, type Sample } from './exposition.ts';

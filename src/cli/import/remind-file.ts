@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Refusal } from '../../domain/refusal.ts';
+import { ENVELOPE_BYTES } from '../../domain/requests/body.ts';
 import { readReminder } from '../../pipeline/accept/read-requests.ts';
 import type { ReminderAcceptor } from '../../pipeline/accept/reminders.ts';
 import { escapeUnprintable } from '../../runtime/scrub.ts';
@@ -29,7 +30,6 @@ interface Accepted {
   readonly duplicate: boolean;
 }
 
-const ENVELOPE_BYTES = 64 * 1_024;
 /** How many refusals are told on stderr where no report keeps them. */
 const TOLD = 10;
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../domain/calendar/dates.ts';
 import { escapeHtml } from '../../domain/markup.ts';
 import type { ReconciledRow } from '../../domain/shadow/reconcile.ts';
 import type { ShadowReport } from '../../pipeline/shadow/report.ts';
@@ -6,7 +7,6 @@ const LABEL = 170;
 const WIDTH = 1100;
 const LANE = 34;
 const HEAD = 40;
-const DAY_MS = 86_400_000;
 /** What is due within one such stretch is one dot. */
 const BUCKET_MS = 3_600_000;
 /** Of what only the old list has, which names no jurisdiction. */

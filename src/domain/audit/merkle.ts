@@ -122,6 +122,11 @@ export function completeSubtrees(peaks: Peaks, size: number, leaf: Buffer): Buff
   return roots;
 }
 
+/** Whether a tree of that size has so many peaks: one for each bit of its size. */
+export function arePeaksOf(peaks: Peaks, size: number): boolean {
+  return peaks.length === size.toString(2).replaceAll('0', '').length;
+}
+
 /** The peaks after one more leaf; otherwise as `completeSubtrees`. */
 export function growPeaks(peaks: Peaks, size: number, leaf: Buffer): Buffer[] {
   const roots = completeSubtrees(peaks, size, leaf);

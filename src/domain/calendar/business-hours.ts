@@ -2,7 +2,7 @@ import type { Calendar } from './calendar.ts';
 import { DAY_MS } from './dates.ts';
 import { firstInstant, wallAt, type Zone } from './zone.ts';
 
-/** How far ahead an opening is looked for; a calendar that stays closed longer is a mistake in it. */
+/** How far an opening or a business day is looked for; a calendar that stays closed longer is a mistake in it. */
 export const MAX_CLOSED_DAYS = 400;
 
 /**

@@ -1,4 +1,6 @@
+import { isMembers } from '../json.ts';
 import { didYouMean } from '../nearest.ts';
+import { pointerPart } from '../refusal.ts';
 import { parseDay, WEEKDAYS, type Weekday } from './dates.ts';
 import { mergeSpans, OFFICE_HOURS, parseSpan, type Span } from './hours.ts';
 import { findZone } from './zone.ts';
@@ -208,14 +210,14 @@ function parseText(file: Json, at: { key: string; fault: Fault }): string | unde
 }
 
 function parseObject(value: unknown, at: { path: string; keys: readonly string[]; fault: Fault }): Json {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isMembers(value)) {
     at.fault(at.path, `must be an object with ${at.keys.join(', ')}`);
     return {};
   }
   for (const key of Object.keys(value)) {
     if (!at.keys.includes(key)) {
       const hint = didYouMean(key, at.keys) || ` Known are ${at.keys.join(', ')}.`;
-      at.fault(`${at.path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`, `is not known.${hint}`);
+      at.fault(`${at.path}/${pointerPart(key)}`, `is not known.${hint}`);
     }
   }
   return value as Json;

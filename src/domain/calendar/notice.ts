@@ -1,3 +1,4 @@
+import { MAX_CLOSED_DAYS } from './business-hours.ts';
 import { type Day, isoDate, minusMonths, spokenDate } from './dates.ts';
 
 /** A length of time before a date: calendar units, or business days (our addition to ISO 8601: P10B). */
@@ -17,8 +18,6 @@ export const PERIOD_PATTERN = '^P(\\d{1,6}B|(?=\\d)(\\d{1,6}Y)?(\\d{1,6}M)?(\\d{
 const MAX_MONTHS = 120;
 const MAX_DAYS = 3660;
 const MAX_BUSINESS_DAYS = 1000;
-// The longest stretch without a business day that counting back crosses before it gives up.
-const MAX_CLOSED_DAYS = 400;
 const FORMS = 'P30D, P2W, P1M, P1Y, a combination like P1M15D, or business days like P10B';
 
 /** The period that a text like P1M15D or P10B names (ISO 8601 durations of whole days), or what is wrong with it. */

@@ -20,6 +20,9 @@ export function eventBody(event: {
   );
 }
 
+/** What may stand around a payload in a request, a command or a line of a file. */
+export const ENVELOPE_BYTES = 64 * 1_024;
+
 export interface ReminderHead {
   readonly type: string;
   readonly at: Date;

@@ -2,8 +2,9 @@ import { Ajv, type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { TSchema } from 'typebox';
 import { PERIOD_PATTERN, parsePeriod } from '../calendar/notice.ts';
+import { isMembers } from '../json.ts';
 import { findNearest } from '../nearest.ts';
-import { type Fault, Refusal } from '../refusal.ts';
+import { type Fault, pointerPart, Refusal } from '../refusal.ts';
 import { DeadlinePolicyRequest, SchedulePolicyRequest } from './policy.ts';
 
 // With `verbose`, a fault knows its value and its schema.
@@ -124,12 +125,8 @@ function meant(member: string, schema: ErrorObject['parentSchema']): string {
   return close === undefined ? '' : ` (did you mean "${close}"?)`;
 }
 
-function isMembers(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function pointer(member: string): string {
-  return printable(member).replaceAll('~', '~0').replaceAll('/', '~1');
+  return pointerPart(printable(member));
 }
 
 function printable(text: string): string {

@@ -43,8 +43,10 @@ interface Crowd {
   readonly waiting: Waiting[];
   readonly sinceMs: number;
   freedAtMs: number | undefined;
-  /** Between two calls that end, smoothed; undefined before the second. */
+  /** Between two calls that end, on average over the last ones; undefined before the second. */
   paceMs: number | undefined;
+  /** How many gaps that average has seen. */
+  gaps: number;
   probed: boolean;
   /** How many may wait even if the endpoint is slow. */
   most: number;
@@ -54,9 +56,8 @@ interface Crowd {
 /** For whom nothing is free twice, though nothing is in flight: places were kept for a row that somebody else changes. */
 const ASK_AGAIN_MS = 50;
 const SHORT_WAIT_MS = 1_000;
-const SMOOTHING = 0.2;
 const PATIENCE_MS = 250;
-/** So many wait at the slowest endpoint, in order, before one is sent away. */
+/** So many wait at the slowest endpoint, in order, before one is sent away; over as many gaps, at least, a pace is taken. */
 const FEW = 8;
 
 /** @param room  how many may wait in all at endpoints that are slow */
@@ -87,17 +88,19 @@ export function createSlots(room: number): Slots {
   function notePace(crowd: Crowd): void {
     const nowMs = performance.now();
     if (crowd.freedAtMs !== undefined) {
-      const sinceMs = nowMs - crowd.freedAtMs;
-      crowd.paceMs =
-        crowd.paceMs === undefined ? sinceMs : crowd.paceMs + SMOOTHING * (sinceMs - crowd.paceMs);
+      // Calls begin together when their claims commit together, and end so: a few gaps tell nothing.
+      crowd.gaps = Math.min(crowd.gaps + 1, 2 * Math.max(crowd.most, FEW));
+      const before = crowd.paceMs ?? 0;
+      crowd.paceMs = before + (nowMs - crowd.freedAtMs - before) / crowd.gaps;
     }
     crowd.freedAtMs = nowMs;
   }
 
   function backlogOf(crowd: Crowd): number | undefined {
     if (crowd.paceMs === undefined || crowd.freedAtMs === undefined) return undefined;
+    const silentMs = performance.now() - crowd.freedAtMs;
     // An endpoint that has just stopped answering was quick until now.
-    const paceMs = Math.max(crowd.paceMs, performance.now() - crowd.freedAtMs);
+    const paceMs = silentMs < PATIENCE_MS ? crowd.paceMs : Math.max(crowd.paceMs, silentMs);
     return paceMs * (crowd.waiting.length + 1);
   }
 
@@ -129,6 +132,7 @@ export function createSlots(room: number): Slots {
       sinceMs: performance.now(),
       freedAtMs: undefined,
       paceMs: undefined,
+      gaps: 0,
       probed: false,
       most: 0,
       watch: undefined,

@@ -1,5 +1,5 @@
 import type { Findings } from '../../domain/audit/finding.ts';
-import { growPeaks, rootOf, rootOfPeaks } from '../../domain/audit/merkle.ts';
+import { arePeaksOf, growPeaks, type Peaks, rootOf, rootOfPeaks } from '../../domain/audit/merkle.ts';
 import type { PublishedSeal } from '../../domain/audit/published.ts';
 import { hashSeal, type SealStatement, type SignatureCheck } from '../../domain/audit/seal.ts';
 import { listLeavesOfSeal, listLostSeals } from '../../store/evidence/seal-leaves.ts';
@@ -30,7 +30,8 @@ export async function verifySeals(
   const { pool, checkSignature, onProgress } = options;
   const { dropped, findings } = of;
   const published = new Map((options.published ?? []).map((p) => [p.number, p.sha256]));
-  let peaks: readonly Buffer[] = [];
+  // Undefined: they cannot be told from what is left.
+  let peaks: Peaks | undefined = [];
   let before: StoredSeal | undefined;
   let head: SealHead | undefined;
   let seals = 0;
@@ -41,7 +42,9 @@ export async function verifySeals(
       const where = `seal ${seal.number}`;
       const add = (what: string): void => findings.add(where, what);
       const expected = (before?.number ?? 0) + 1;
-      if (seal.number !== expected) {
+      // After a gap there is nothing that it could follow.
+      const follows = seal.number === expected;
+      if (!follows) {
         findings.add(`seal ${expected}`, `it is missing; the next one that is there is ${seal.number}`);
       }
       const statement = readStatement(seal);
@@ -51,8 +54,7 @@ export async function verifySeals(
         const checked = checkSignature(statement.key_id, seal.text, seal.signature);
         if (checked !== true) findings.add(where, checked.what, checked.unknownKey);
         checkSeal(seal, { statement, add });
-        // After a gap there is nothing that it could follow.
-        if (seal.number === expected) checkOrder(seal, { statement, before, peaks, add });
+        if (follows) checkOrder(seal, { statement, before, peaks, add });
         await checkPlaces(pool, { seal, statement, dropped, add });
         head = { number: seal.number, sha256: seal.sha256.toString('hex'), sealed_at: statement.sealed_at };
       }
@@ -61,8 +63,7 @@ export async function verifySeals(
         add(`it is not the one that was published, ${wanted.slice(0, 12)}…: it was replaced`);
       }
       published.delete(seal.number);
-      peaks =
-        seal.number === expected ? growPeaks(peaks, seal.number - 1, seal.sha256) : splitHashes(seal.peaks);
+      peaks = follows && peaks ? growPeaks(peaks, seal.number - 1, seal.sha256) : readPeaks(seal, add);
       before = seal;
       seals += 1;
     }
@@ -83,6 +84,14 @@ function readStatement(seal: StoredSeal): SealStatement | undefined {
   }
 }
 
+/** What a seal says of the tree up to it, where that is all there is to go by. */
+function readPeaks(seal: StoredSeal, add: (what: string) => void): Peaks | undefined {
+  const peaks = splitHashes(seal.peaks);
+  if (arePeaksOf(peaks, seal.number)) return peaks;
+  add('its peaks are not those of the seals up to it');
+  return undefined;
+}
+
 function checkSeal(
   seal: StoredSeal,
   { statement, add }: { statement: SealStatement; add: (what: string) => void },
@@ -100,7 +109,7 @@ function checkOrder(
   of: {
     statement: SealStatement;
     before: StoredSeal | undefined;
-    peaks: readonly Buffer[];
+    peaks: Peaks | undefined;
     add: (what: string) => void;
   },
 ): void {
@@ -108,6 +117,7 @@ function checkOrder(
   if (statement.previous_sha256 !== (before?.sha256.toString('hex') ?? null)) {
     add(`it does not follow seal ${seal.number - 1} as that is now`);
   }
+  if (peaks === undefined) return;
   if (statement.history_root_sha256 !== rootOfPeaks(peaks).toString('hex')) {
     add('its history is not that of the seals before it as they are now');
   }

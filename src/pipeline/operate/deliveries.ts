@@ -12,7 +12,7 @@ import {
 import { type Delivery, hastenDelivery } from '../../store/deliveries.ts';
 import { isErased } from '../../store/evidence/erasures.ts';
 import { findDelivery } from '../../store/find-delivery.ts';
-import { type Moved, type MoveRequest, moveDeliveries } from '../../store/moves.ts';
+import { type MoveRequest, moveDeliveries } from '../../store/moves.ts';
 import type { Pool } from '../../store/pool.ts';
 import type { Announcer } from '../announce.ts';
 import type { Operator } from './operator.ts';
@@ -133,7 +133,7 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
         timeoutMs,
       });
       killPoint('replay.committed');
-      announcer.announce(moved.filter((m) => m.state === 'due').map(toAnnouncement));
+      announcer.announce(moved.filter((m) => m.state === 'due'));
       count += moved.length;
     }
     return count;
@@ -244,10 +244,6 @@ function groupsOf(
       return deliveryIds.length === 0 ? [] : [{ move, deliveryIds, withoutDeadline }];
     }),
   );
-}
-
-function toAnnouncement(moved: Moved) {
-  return { ...moved, attempt: moved.latestAttempt + 1, remainingMs: moved.remainingMs ?? 0 };
 }
 
 function earliest(a: Date | undefined, b: Date): Date {

@@ -120,9 +120,7 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
           timeoutMs,
         });
         if (move === 'release') {
-          announcer.announce(
-            moved.map((m) => ({ ...m, attempt: m.latestAttempt + 1, remainingMs: m.remainingMs ?? 0 })),
-          );
+          announcer.announce(moved);
           // One page in the broker at a time: resumption is no stampede.
           await announcer.drain();
         }

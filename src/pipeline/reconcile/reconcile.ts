@@ -129,10 +129,7 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
   }
 
   async function announceAll(silent: readonly OverdueDelivery[], released: readonly Moved[]): Promise<true> {
-    const due = [
-      ...silent,
-      ...released.map((m) => ({ ...m, attempt: m.latestAttempt + 1, remainingMs: m.remainingMs ?? 0 })),
-    ];
+    const due = [...silent, ...released];
     await Promise.all(due.map((d) => options.announcer.announceNow(d)));
     if (due.length > 0) killPoint('reconcile.confirmed');
     return true;

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../domain/calendar/dates.ts';
 import { sha256Hex } from '../../domain/json.ts';
 import { Refusal, refuseField } from '../../domain/refusal.ts';
 import {
@@ -34,8 +35,6 @@ export interface WentLive {
   readonly endpoint: Endpoint;
   readonly report: ShadowReport;
 }
-
-const DAY_MS = 86_400_000;
 
 /**
  * Switches an endpoint from shadow mode to live, if its report passes or somebody insists and says why.

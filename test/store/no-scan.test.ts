@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Destination, inMs, openDestination, publishTo, QUICK } from '../support/flow.ts';
+import { openTestProduct, type TestProduct } from '../support/product.ts';
+import { until } from '../support/until.ts';
+
+const WAITING = 3_000;
+const ENDED = 1_000;
+const MEASURED = 100;
+
+let product: TestProduct;
+let destination: Destination;
+
+beforeAll(async () => {
+  product = await openTestProduct({ env: QUICK });
+  destination = await openDestination(product);
+});
+
+afterAll(async () => {
+  await destination.receiver.close();
+  await product.close();
+});
+
+async function publish(count: number, deliverAt?: Date): Promise<void> {
+  await Promise.all(Array.from({ length: count }, () => publishTo(product, destination, { deliverAt })));
+}
+
+/** By the receiver: counting rows would read the table itself. */
+function untilDelivered(count: number): Promise<unknown> {
+  return until(`${count} are delivered`, () => destination.receiver.effects().length === count);
+}
+
+/** How often each table with many rows was read from end to end, so far. */
+async function countScans(): Promise<Record<string, number>> {
+  const { rows } = await product.parts.pool.query<{ name: string; scans: number }>(
+    `select relname as name, seq_scan::int as scans
+       from pg_stat_user_tables
+      where n_live_tup >= ${ENDED / 2}
+      order by 1`,
+  );
+  return Object.fromEntries(rows.map(({ name, scans }) => [name, scans]));
+}
+
+test('accepting, delivering, retrying and reconciling read no table from end to end', async () => {
+  const stopFirst = await product.start(['worker']);
+  await publish(WAITING, inMs(86_400_000));
+  await publish(ENDED);
+  await untilDelivered(ENDED);
+  await stopFirst();
+  // What a table has is told when it is asked for; how it was read, when a connection rests or ends.
+  await product.parts.pool.query('analyze');
+
+  const before = await countScans();
+  expect(Object.keys(before)).toEqual(expect.arrayContaining(['delivery', 'event', 'body']));
+  const stop = await product.start(['worker', 'reconciler']);
+  destination.receiver.setAnswers([503, 503, 200]);
+  await publish(MEASURED);
+  await untilDelivered(ENDED + MEASURED);
+  await stop();
+  expect(await countScans()).toEqual(before);
+});
