@@ -8,6 +8,7 @@ import { startIngress } from './ingress.ts';
 import type { Shared } from './parts.ts';
 import { createReadiness, watchReadiness } from './readiness.ts';
 import { startReconciler } from './reconciler.ts';
+import type { Role } from './role.ts';
 import { startWorker } from './worker.ts';
 
 /** The roles of a process at work; calling it stops them. */
