@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createId, type IdPrefix, idTime, isId } from '../../src/domain/ids.ts';
 
-const prefixes: readonly IdPrefix[] = ['dlv', 'rem', 'rem', 'evt', 'ep', 'key'];
+const prefixes: readonly IdPrefix[] = ['dlv', 'rem', 'evt', 'ep', 'key'];
 const prefix = fc.constantFrom(...prefixes);
 const instantMs = fc.integer({ min: 0, max: 2 ** 48 - 1 });
 const random = fc.uint8Array({ minLength: 10, maxLength: 16 });
