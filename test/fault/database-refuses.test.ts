@@ -12,6 +12,8 @@ import {
 } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
+import { valueOf } from '../telemetry/exposition.ts';
+import { watchRole } from '../telemetry/watched-product.ts';
 import { countLines, raiseAt } from './support/cut-off.ts';
 import { findViolations } from './support/invariants.ts';
 
@@ -82,6 +84,21 @@ test.each([
     await expectNoViolations();
   },
 );
+
+test('failed writes are counted for as long as an outcome cannot be written', async () => {
+  const worker = await watchRole('worker', product.config);
+  const failures = async (): Promise<number | undefined> =>
+    valueOf(await worker.scrape(), 'duepost_outcome_write_failures_total');
+  expect(await failures()).toBe(0);
+  const mend = await raiseAt(product, 'delivery', { when: `new.state = 'delivered'`, code: '40001' });
+  const { deliveryId } = await publishTo(product, destination);
+  await until('the third try to fail', async () => ((await failures()) ?? 0) >= 3);
+  await mend();
+  await reaches(product, deliveryId, 'delivered');
+  await worker.stop();
+  expect(callsSince()).toHaveLength(1);
+  await expectNoViolations();
+});
 
 test('an outcome that waits for a lock longer than a statement may take is written afterwards', async () => {
   const stop = await product.start(['worker'], withDatabase({ statementTimeoutMs: 200 }));

@@ -26,7 +26,7 @@ export interface SettlerOptions {
   readonly timeoutMs: number;
   /** Ends the waiting for a database that is away: what is not settled then lapses. */
   readonly signal: AbortSignal;
-  /** Told when writing fails: once per outage, and of every result that the database refuses. */
+  /** Told of each try to write that fails. */
   readonly onWriteFailed?: () => void;
 }
 
@@ -34,15 +34,21 @@ const LANES = 2;
 const MAX_BATCH = 250;
 
 export function createSettler({ db, log, holder, timeoutMs, signal, ...told }: SettlerOptions): Settler {
+  /** Every failed try counts, so that an outage can be seen for as long as it lasts. */
+  const tryToWrite = (results: readonly Result[]): Promise<Settled[]> =>
+    settleAttempts(db, results.map(toSettlement), { holder, timeoutMs }).catch((error: unknown) => {
+      told.onWriteFailed?.();
+      throw error;
+    });
+
   const write = (results: readonly Result[]): Promise<Settled[]> =>
-    retryWithBackoff(() => settleAttempts(db, results.map(toSettlement), { holder, timeoutMs }), {
+    retryWithBackoff(() => tryToWrite(results), {
       isTransient,
       signal,
-      onEpisode: (episode) => {
-        if (episode.kind === 'ends') return log.info('settle_resumed', { failures: episode.failures });
-        told.onWriteFailed?.();
-        log.fault('settle_waits_for_database', episode.error);
-      },
+      onEpisode: (episode) =>
+        episode.kind === 'begins'
+          ? log.fault('settle_waits_for_database', episode.error)
+          : log.info('settle_resumed', { failures: episode.failures }),
     });
 
   /** One result that the database refuses must not take its whole batch with it. */
@@ -78,10 +84,7 @@ export function createSettler({ db, log, holder, timeoutMs, signal, ...told }: S
   return {
     async settle(result) {
       const outcome = await batcher.add(result);
-      if ('fault' in outcome) {
-        told.onWriteFailed?.();
-        throw outcome.fault;
-      }
+      if ('fault' in outcome) throw outcome.fault;
       killPoint('settle.committed');
       return outcome;
     },
