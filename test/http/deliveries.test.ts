@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type PracticeReceiver, startPracticeReceiver } from '../../src/receiver/practice.ts';
 import { until } from '../support/until.ts';
-import { openTestApi, type TestApi } from './client.ts';
+import { findOperation, openTestApi, resolveLocal, type TestApi } from './client.ts';
 
 let api: TestApi;
 /** Every test has an endpoint and a receiver of its own. */
@@ -178,6 +178,16 @@ describe('retry now', () => {
       const answer = await retry(deliveryId, { force });
       expect([answer.status, answer.body.code]).toEqual([409, 'transition_not_allowed']);
     }
+    const cancelled = await api.call('POST', `/v1/deliveries/${deliveryId}/cancel`);
+    expect([cancelled.status, cancelled.body.code]).toEqual([409, 'transition_not_allowed']);
+    // So that is the code to look for, and no other is promised.
+    const promised = ['retry', 'cancel'].map((act) => {
+      const { responses } = findOperation(api.document, 'POST', `/v1/deliveries/${deliveryId}/${act}`);
+      return Object.keys(
+        resolveLocal(api.document, responses[409]).content['application/problem+json'].examples,
+      );
+    });
+    expect(promised).toEqual([['transition_not_allowed', 'endpoint_disabled'], ['transition_not_allowed']]);
     expect(receiver.effects()).toHaveLength(1);
   });
 
