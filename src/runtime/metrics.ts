@@ -90,7 +90,7 @@ export const METRICS = {
       ['nothing'],
       ['not_understood'],
     ],
-    help: 'Wake-ups by what the claim said: wait is early, lapsed a claim that expired without a result, nothing a duplicate.',
+    help: 'Wake-ups by what the claim said.',
   },
   duepost_wakeup_hops_total: {
     kind: 'counter',
@@ -122,14 +122,14 @@ export const METRICS = {
   duepost_commands_total: {
     kind: 'counter',
     labels: ['command', 'result'],
-    help: 'Commands over AMQP: accepted, duplicate, or rejected with a code.',
+    help: 'Commands over AMQP, by what came of them.',
   },
   duepost_fed_total: { kind: 'counter', initial: [[]], help: 'Wake-ups that the feeder published.' },
   duepost_reconciler_hits_total: {
     kind: 'counter',
     labels: ['kind'],
     initial: [['silent'], ['expired']],
-    help: 'Deliveries the reconciler announced again: silent is due without a wake-up, expired a claim without a result.',
+    help: 'Deliveries the reconciler announced again.',
   },
   duepost_notices_published_total: {
     kind: 'counter',
@@ -146,7 +146,7 @@ export const METRICS = {
   duepost_loop_failures_total: {
     kind: 'counter',
     labels: ['loop'],
-    help: 'Passes of a loop that failed; seal and retention are those of the evidence.',
+    help: 'Passes of a loop that failed.',
   },
   duepost_deliveries: {
     kind: 'gauge',
@@ -176,7 +176,7 @@ export const METRICS = {
     kind: 'gauge',
     labels: ['condition'],
     merge: 'max',
-    help: 'Endpoints: ok, failing (five or more failures in a row), paused, disabled.',
+    help: 'Endpoints by how they are.',
   },
   duepost_notices_waiting: {
     kind: 'gauge',

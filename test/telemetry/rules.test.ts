@@ -145,14 +145,24 @@ test('every panel of the dashboard reads metrics that exist, from the data sourc
   expect([...read].toSorted()).toEqual(Object.keys(METRICS).toSorted());
 });
 
-test('the table of metrics tells what the code measures', () => {
-  const page = readFileSync(join(packageRoot, 'docs/metrics.md'), 'utf8');
-  expect(page.split('\n').filter((line) => line.startsWith('| `'))).toEqual(
+test('the tables of metrics and labels tell what the code measures', () => {
+  const [metrics = '', labels = ''] = readFileSync(join(packageRoot, 'docs/metrics.md'), 'utf8').split(
+    '\n## ',
+  );
+  expect(metrics.split('\n').filter((line) => line.startsWith('| `'))).toEqual(
     Object.entries<MetricSpec>(METRICS).map(
       ([name, spec]) =>
         `| \`${name}\` | ${spec.kind} | ${(spec.labels ?? []).map((l) => `\`${l}\``).join(', ')} | ${spec.help} |`,
     ),
   );
+  const rows = labels.split('\n').map((line) => line.split(' | '));
+  for (const [name, spec] of Object.entries<MetricSpec>(METRICS)) {
+    for (const [i, label] of (spec.labels ?? []).entries()) {
+      const row = rows.find(([of, names]) => of?.includes(`\`${label}\``) && names?.includes(`\`${name}\``));
+      expect(row, `${label} of ${name}`).toBeDefined();
+      for (const series of spec.initial ?? []) expect(row?.[2], name).toContain(`\`${series[i]}\``);
+    }
+  }
 });
 
 test('names follow the conventions of Prometheus: total for counters, and the unit', () => {
