@@ -221,6 +221,19 @@ describe('the check through the management API', () => {
     expect(await check(await serve(() => {}))).toEqual([]);
   });
 
+  it('leaves a policy alone that somebody put above the one of the ladder', async () => {
+    const url = await serve((answers) => {
+      answers['policies']?.push({
+        name: 'duepost-delay-larger',
+        pattern: '^duepost\\.v1\\.delay\\.',
+        'apply-to': 'queues',
+        priority: 10,
+        definition: { 'max-length': 3_000_000 },
+      });
+    });
+    expect(await check(url)).toEqual([]);
+  });
+
   it('names each object and argument that differs', async () => {
     const { names } = topology;
     const url = await serve((answers) => {
