@@ -48,7 +48,7 @@ export function addKey(program: Command): void {
     );
   withExamples(list, 'duepost key list');
   const revoke = withReason(group.command('revoke <key>'))
-    .description('end a key at once, by id or name')
+    .description('end a key, by id or name; it acts within two seconds')
     .action((reference: string, options: CommonOptions & { readonly reason?: string }) =>
       inContext(options, async (context) => {
         const key = await revokeKey(await openDatabase(context), reference, by(context, options));

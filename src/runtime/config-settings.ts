@@ -58,7 +58,7 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
   'database.poolSize': {
     env: 'DUEPOST_DATABASE_POOL_SIZE',
     ...whole(1, 100),
-    doc: 'Connections of each role in a process.',
+    doc: 'Connections of each role in a process; the reconciler takes 5 more, for its locks.',
   },
   'database.statementTimeoutMs': {
     env: 'DUEPOST_DATABASE_STATEMENT_TIMEOUT_MS',
@@ -264,7 +264,7 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
   killPoint: {
     env: 'DUEPOST_KILL_POINT',
     ...text(KILL_POINT_FORM, 'ack.due or ack.due:3'),
-    doc: 'For drills and fault tests: where the process kills itself, and at which passing. Refused in `staging` and `production`.',
+    doc: 'For drills and fault tests: the point at which the process kills itself, as `name` or `name:n` for the n-th passing; the names are in docs/faults.md. Refused in `staging` and `production`.',
     optional: true,
   },
 };

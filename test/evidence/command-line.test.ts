@@ -265,9 +265,9 @@ test('says whether a month is complete, against a list of who must have been rem
 test('holds, refuses to erase, releases and erases', async () => {
   const contract = ['--contract', 'pol-7781'];
   expect((await duepost('audit', 'hold', 'place', ...contract, '--reason', 'lawsuit')).code).toBe(0);
-  expect((await duepost('audit', 'hold', 'list', '--json')).json.data).toMatchObject([
-    { contract_ref: 'pol-7781', reason: 'lawsuit' },
-  ]);
+  const listed = await duepost('audit', 'hold', 'list', '--json');
+  expect(listed.json).toMatchObject({ next_cursor: null, has_more: false });
+  expect(listed.json.data).toMatchObject([{ contract_ref: 'pol-7781', reason: 'lawsuit' }]);
   const refused = await duepost('audit', 'erase', ...contract, '--reason', 'asked to');
   expect(refused).toMatchObject({ code: 1 });
   expect(refused.stderr).toContain('is on hold: lawsuit');

@@ -53,7 +53,7 @@ function addHold(group: Command): void {
           placed_by: h.placedBy,
           reason: h.reason,
         }));
-        context.print({ data }, () =>
+        context.print({ data, next_cursor: null, has_more: false }, () =>
           formatTable(
             ['contract', 'placed', 'by', 'reason'],
             holds.map((h) => [h.contractRef, h.placedAt, h.placedBy, h.reason]),

@@ -85,7 +85,7 @@ async function checkMigrations(pool: Pool): Promise<Finding> {
   return wrong(check, `${pending.length} are pending: ${pending.join(', ')}`, 'run duepost migrate');
 }
 
-/** The database's clock decides; this host's stands in signatures and logs. */
+/** The database's clock decides, and stamps signatures; this host's judges certificates and stands in logs. */
 async function checkClock(pool: Pool): Promise<Finding> {
   const check = 'clock';
   let best = { offsetMs: 0, roundTripMs: Number.POSITIVE_INFINITY };
@@ -106,7 +106,7 @@ async function checkClock(pool: Pool): Promise<Finding> {
     : wrong(
         check,
         detail,
-        'let both follow the same time servers (NTP): receivers judge signatures by the time',
+        'let both follow the same time servers (NTP): certificates are judged by the clock of this host, and logs compared by it',
       );
 }
 
