@@ -13,8 +13,8 @@ export interface ClaimRequest {
   readonly maxPerEndpoint: number;
   /** Deliveries whose claims this holder knows that it holds, asked when the answer is there. */
   readonly inHand: Pick<ReadonlySet<string>, 'has'>;
-  /** Calls in flight by endpoint id at this holder. */
-  readonly inFlight: ReadonlyMap<string, number>;
+  /** By endpoint id, what counts against its limit at this holder. */
+  readonly taken: ReadonlyMap<string, number>;
 }
 
 /** So many failures in a row, and an endpoint is called one at a time. */
@@ -27,8 +27,8 @@ with wake as (
   select delivery_id, attempt
     from unnest($1::text[], $2::int[]) as w (delivery_id, attempt)
 ), busy as (
-  select endpoint_id, in_flight
-    from unnest($3::text[], $4::int[]) as b (endpoint_id, in_flight)
+  select endpoint_id, taken
+    from unnest($3::text[], $4::int[]) as b (endpoint_id, taken)
 ), asked as (
   select d.delivery_id, d.state, d.attempt, w.attempt as asked, d.due_at, d.claim_expires_at, d.deadline_at,
          d.endpoint_id, d.revision, e.revision as endpoint_revision, e.url, d.reminder_id,
@@ -36,7 +36,7 @@ with wake as (
          d.claimed_by = $8 as ours,
          e.consecutive_failures >= ${PROBED_AFTER} as probed,
          case when e.consecutive_failures >= ${PROBED_AFTER} then 1 else coalesce(e.max_in_flight, $5) end as most,
-         coalesce(b.in_flight, 0) as in_flight,
+         coalesce(b.taken, 0) as taken,
          case
            when d.due_at is null then 'ended'
            when d.state = 'held' or d.attempt > w.attempt then 'nothing'
@@ -55,7 +55,7 @@ with wake as (
 ), ready as (
   -- A share of an endpoint's places is kept for what is near its deadline; bulk does not fill it.
   select delivery_id, revision,
-         most - in_flight - case when deadline_at < now() + ${URGENT_MS} * interval '1 millisecond' then 0 else most / 8 end as room,
+         most - taken - case when deadline_at < now() + ${URGENT_MS} * interval '1 millisecond' then 0 else most / 8 end as room,
          row_number() over (partition by endpoint_id order by deadline_at nulls last, due_at) as place
     from asked
    where verdict = 'ready'
@@ -164,8 +164,8 @@ export async function claimDeliveries(db: Queryable, request: ClaimRequest): Pro
     values: [
       textArray(request.wakeUps.map((w) => w.deliveryId)),
       intArray(request.wakeUps.map((w) => w.attempt)),
-      textArray([...request.inFlight.keys()]),
-      intArray([...request.inFlight.values()]),
+      textArray([...request.taken.keys()]),
+      intArray([...request.taken.values()]),
       request.maxPerEndpoint,
       request.timeoutMs,
       request.leaseMs,
@@ -185,7 +185,7 @@ function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
         endpointId: row.endpoint_id,
         limit: row.most,
         probed: row.probed,
-        urgent: row.margin_ms !== null && row.margin_ms < URGENT_MS,
+        urgent: isUrgent(row),
         marginMs: row.margin_ms ?? undefined,
       };
     case 'busy':
@@ -211,6 +211,10 @@ function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
     case 'nothing':
       return { verdict: row.verdict };
   }
+}
+
+function isUrgent({ margin_ms }: Row): boolean {
+  return margin_ms !== null && margin_ms < URGENT_MS;
 }
 
 function toLapsed(row: Row, ours: boolean): Verdict {
@@ -243,6 +247,8 @@ function toClaim(row: Row): Claim {
     hostClockOffsetMs: Date.now() - row.claimed_at.getTime(),
     overdueMs: -row.remaining_ms,
     marginMs: row.margin_ms ?? undefined,
+    limit: row.most,
+    urgent: isUrgent(row),
     url: row.url,
     body: row.bytes,
     bodySha256: row.sha256,

@@ -23,6 +23,10 @@ export interface Claim {
   readonly overdueMs: number;
   /** Milliseconds until the deadline, by the database's clock; undefined: none. */
   readonly marginMs: number | undefined;
+  /** How many calls its endpoint takes at once from one worker. */
+  readonly limit: number;
+  /** Near its deadline: it may have the places that are kept for such. */
+  readonly urgent: boolean;
   readonly url: string;
   readonly body: Buffer;
   readonly bodySha256: Buffer;

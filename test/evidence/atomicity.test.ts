@@ -66,7 +66,7 @@ const claim = (deliveryId: string) =>
     holder: 'test',
     maxPerEndpoint: 10,
     inHand: new Set(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
 
 const settle = (deliveryId: string, changes: Partial<Settlement>) =>

@@ -156,7 +156,7 @@ export async function openSimulation(): Promise<Simulation> {
         holder: 'test',
         maxPerEndpoint: 10,
         inHand: new Set(),
-        inFlight: new Map(),
+        taken: new Map(),
       });
       const verdict = verdicts.get(deliveryId);
       if (verdict?.verdict !== 'claimed') throw new Error(`no claim: ${JSON.stringify(verdict)}`);

@@ -63,7 +63,7 @@ export async function openWorld(product: TestProduct): Promise<World> {
         holder,
         maxPerEndpoint: 32,
         inHand: new Set(knows ? deliveryIds : []),
-        inFlight: new Map(),
+        taken: new Map(),
       });
       return verdicts.get(idOf(n))?.verdict ?? 'nothing';
     },

@@ -61,7 +61,7 @@ beforeAll(async () => {
     holder: 'worker@test',
     maxPerEndpoint: 10,
     inHand: new Set(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
   await acceptor.close();
 });

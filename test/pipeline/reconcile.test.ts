@@ -133,7 +133,7 @@ test('a delivery whose endpoint was deleted during its call ends, instead of bei
     holder: 'test',
     maxPerEndpoint: 32,
     inHand: new Set(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
   expect(verdicts.get(deliveryId)?.verdict).toBe('claimed');
   await product.endpoints.remove(destination.name, { actor: 'test' });

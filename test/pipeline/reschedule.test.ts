@@ -73,7 +73,7 @@ async function claim(reminder: Reminder, { attempt = 1, leaseMs = LEASE_MS } = {
     holder: 'worker@test',
     maxPerEndpoint: 1_000,
     inHand: new Set(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
   return verdicts.get(reminder.deliveryId) as Verdict;
 }
@@ -469,7 +469,7 @@ test('whoever wins, claim or reschedule, the call has the bytes that are stored 
       holder: 'worker@test',
       maxPerEndpoint: 1_000,
       inHand: new Set(),
-      inFlight: new Map(),
+      taken: new Map(),
     }),
     Promise.all(all.map((r) => moveTo(r, 20))),
   ]);

@@ -17,6 +17,7 @@ async function answer(slots: Slots, endpointId: string, everyMs: number, calls =
   for (let call = 0; call < calls; call += 1) {
     await vi.advanceTimersByTimeAsync(everyMs);
     slots.take(endpointId);
+    void slots.begin({ ...ask, endpointId });
     slots.free(endpointId);
   }
   await vi.advanceTimersByTimeAsync(0);
@@ -104,6 +105,71 @@ test('calls whose claims commit together end together: the rests between are not
   const seen = crowd(slots, 'ep', 400);
   for (let bursts = 0; bursts < 26; bursts += 1) await burst();
   expect(seen).toEqual({ turns: 400, away: 0 });
+});
+
+/** Claims that begin one after another, and the numbers of those that have. */
+function begin(slots: Slots, endpointId: string, claims: readonly Partial<typeof ask>[]): number[] {
+  const begun: number[] = [];
+  claims.forEach((how, number) => {
+    slots.take(endpointId);
+    void slots.begin({ ...ask, ...how, endpointId }).then(() => begun.push(number));
+  });
+  return begun;
+}
+
+test('no more calls are made at once than the endpoint takes; the last places are kept for what is urgent, which goes first', async () => {
+  const slots = createSlots(100);
+  const limit = 16;
+  const begun = begin(slots, 'ep', [
+    ...Array.from({ length: 20 }, () => ({ limit })),
+    ...Array.from({ length: 4 }, () => ({ limit, urgent: true })),
+  ]);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(begun).toEqual([...Array.from({ length: 14 }, (_, n) => n), 20, 21]);
+  expect(slots.callsInFlight()).toBe(16);
+  slots.free('ep');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(begun.slice(16)).toEqual([22]);
+  for (let ended = 0; ended < 4; ended += 1) slots.free('ep');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(begun.slice(16)).toEqual([22, 23, 14]);
+});
+
+test('more is claimed than there are places only where they are called soon, and not for an endpoint that has gone silent', async () => {
+  const slots = createSlots(100);
+  const counted = async (
+    endpointId: string,
+    everyMs: number,
+    how: Partial<typeof ask> = {},
+  ): Promise<number> => {
+    begin(
+      slots,
+      endpointId,
+      Array.from({ length: 32 }, () => ask),
+    );
+    expect(slots.taken().get(endpointId)).toBe(32);
+    crowd(slots, endpointId, 1, how);
+    await answer(slots, endpointId, everyMs, 64);
+    return slots.taken().get(endpointId) ?? Number.NaN;
+  };
+  expect(await counted('quick', 2)).toBe(0);
+  expect(await counted('steady', 20)).toBe(27);
+  expect(await counted('slow', 500)).toBe(32);
+  expect(await counted('fails', 2, { probed: true })).toBe(32);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(slots.taken().get('quick')).toBe(32);
+});
+
+test('when calls are given up, claims that wait begin, to be handed back', async () => {
+  const slots = createSlots(100);
+  const begun = begin(
+    slots,
+    'ep',
+    Array.from({ length: 40 }, () => ({ limit: 8 })),
+  );
+  slots.beginAll();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(begun).toHaveLength(40);
 });
 
 /** Waits in line under these names, and lists them as they have their turns. */

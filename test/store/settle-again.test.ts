@@ -23,7 +23,7 @@ test('a result that is written again, because the first answer was lost, says wh
     holder: 'test',
     maxPerEndpoint: 32,
     inHand: new Map(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
   const result: Settlement = {
     deliveryId,

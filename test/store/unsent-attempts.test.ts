@@ -30,7 +30,7 @@ async function failToSend(deliveryId: string, attempt: number): Promise<void> {
     holder: 'test',
     maxPerEndpoint: 32,
     inHand: new Map(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
   const verdict = verdicts.get(deliveryId);
   if (verdict?.verdict !== 'claimed') throw new Error(`${deliveryId}: ${verdict?.verdict}`);

@@ -174,7 +174,7 @@ test('a worker that dies in the middle of a call is seen by the claim that lapse
     holder: 'worker@elsewhere',
     maxPerEndpoint: 1,
     inHand: new Set(),
-    inFlight: new Map(),
+    taken: new Map(),
   });
   expect(verdicts.get(deliveryId)?.verdict).toBe('claimed');
   await opened.startRole('worker');

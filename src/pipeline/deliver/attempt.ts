@@ -37,7 +37,6 @@ export interface AttemptOptions {
 
 /** What must be left of the lease when a call ends, to settle it. */
 const SETTLE_RESERVE_MS = 1_000;
-const SHORTEST_CALL_MS = 50;
 /** Answers of the way out that speak of this machine and of its limits, not of the receiver. */
 const OUR_OWN_FAULTS: readonly (string | undefined)[] = ['local_failure', 'connection_limit'];
 /** How long a delivery rests that this machine could not send. */
@@ -55,10 +54,11 @@ export async function attemptDelivery(
   options: AttemptOptions & { readonly endpoints: Pick<EndpointCache, 'refresh'> },
 ): Promise<Result> {
   const spentMs = performance.now() - askedAtMs;
-  const budgetMs = Math.floor(Math.min(options.timeoutMs, options.leaseMs - SETTLE_RESERVE_MS - spentMs));
+  // Cut short by us, a call would be recorded as the receiver's time-out.
+  const isHeldTooLong = options.leaseMs - SETTLE_RESERVE_MS - spentMs < options.timeoutMs;
   // Never late: what could not end before the deadline, given the whole timeout, does not start.
   const isLate = claim.marginMs !== undefined && claim.marginMs - spentMs < options.timeoutMs;
-  if (isLate || budgetMs < SHORTEST_CALL_MS || options.signal.aborted) {
+  if (isLate || isHeldTooLong || options.signal.aborted) {
     return handBack(claim, { why: 'no time was left for a call' });
   }
 
@@ -74,7 +74,7 @@ export async function attemptDelivery(
     url: claim.url,
     headers,
     body: claim.body,
-    timeoutMs: budgetMs,
+    timeoutMs: options.timeoutMs,
     signal: options.signal,
     ...(target.tls === undefined ? {} : { tls: target.tls }),
   });

@@ -26,7 +26,8 @@ export interface ClaimerOptions
 }
 
 /** What a holder has under way, as of every statement. */
-export interface UnderWay extends Pick<ClaimRequest, 'inHand' | 'inFlight'> {
+export interface UnderWay extends Pick<ClaimRequest, 'inHand'> {
+  readonly taken: () => ClaimRequest['taken'];
   /** Told of each claim before the next statement is made. */
   readonly onClaimed: (claim: Claim) => void;
 }
@@ -35,7 +36,7 @@ export interface UnderWay extends Pick<ClaimRequest, 'inHand' | 'inFlight'> {
 const LANES = 1;
 const MAX_BATCH = 250;
 
-export function createClaimer(options: ClaimerOptions, { onClaimed, ...underWay }: UnderWay): Claimer {
+export function createClaimer(options: ClaimerOptions, { onClaimed, inHand, taken }: UnderWay): Claimer {
   const { db, log, signal, leaseMs, timeoutMs, holder, maxPerEndpoint } = options;
   const clock = createClockWatch(log);
 
@@ -59,7 +60,15 @@ export function createClaimer(options: ClaimerOptions, { onClaimed, ...underWay 
     const verdicts = await retryWithBackoff(
       () => {
         askedAtMs = performance.now();
-        return claimDeliveries(db, { wakeUps, leaseMs, timeoutMs, holder, maxPerEndpoint, ...underWay });
+        return claimDeliveries(db, {
+          wakeUps,
+          leaseMs,
+          timeoutMs,
+          holder,
+          maxPerEndpoint,
+          inHand,
+          taken: taken(),
+        });
       },
       {
         isTransient,

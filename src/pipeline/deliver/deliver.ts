@@ -62,8 +62,9 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const slots = createSlots(options.maxWaiting);
   /** Attempts that are under way, or whose outcome could not be written and whose claims have not expired, by delivery. */
   const inHand = new Map<string, number>();
-  const claims = createClaimer(options, { inHand, inFlight: slots.inFlight, onClaimed });
+  const claims = createClaimer(options, { inHand, taken: slots.taken, onClaimed });
   stopping.addEventListener('abort', () => slots.wakeAll(), { once: true });
+  options.signal.addEventListener('abort', () => slots.beginAll(), { once: true });
 
   function onClaimed({ deliveryId, endpointId, attempt: number }: Claim): void {
     slots.take(endpointId);
@@ -161,6 +162,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     killPoint('claim.committed');
     let result: Result;
     try {
+      await slots.begin(claim);
       result = await call(held);
     } finally {
       slots.free(claim.endpointId);
@@ -245,6 +247,6 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         redelivered: message.redelivered,
       });
     },
-    callsInFlight: () => [...slots.inFlight.values()].reduce((sum, calls) => sum + calls, 0),
+    callsInFlight: slots.callsInFlight,
   };
 }

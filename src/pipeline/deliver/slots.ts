@@ -1,10 +1,22 @@
 import { pause } from '../../runtime/backoff.ts';
 
-/** Counts calls in flight per endpoint, and lets wake-ups wait for a free place. */
+/**
+ * Counts claims in hand and calls in flight per endpoint, and lets wait for a free place: claims for their call, wake-ups
+ * for their claim.
+ *
+ * A claim takes a commit. So that no place is empty meanwhile, a few more than there are places are claimed of an endpoint
+ * that many wait for, and that is quick enough to have them called within a tenth of a second.
+ */
 export interface Slots {
-  readonly inFlight: ReadonlyMap<string, number>;
+  /** What counts against each endpoint's limit when more is claimed: its claims in hand, less those that may wait. */
+  taken(): ReadonlyMap<string, number>;
+  /** Counts a claim. */
   take(endpointId: string): void;
+  /** Resolves when the claim has its place for a call: what is urgent first. */
+  begin(claim: Placed): Promise<void>;
+  /** Gives the place of a claim, and what it counted for, to the next. */
   free(endpointId: string): void;
+  callsInFlight(): number;
   /**
    * Resolves with true when a place is free for one more: what is urgent first, and otherwise in the order of asking;
    * with false when it is better to go away and ask later. Whoever has its turn takes the place or passes it on.
@@ -18,8 +30,18 @@ export interface Slots {
   passOn(endpointId: string): void;
   /** Milliseconds until those that wait have had their turn, by the endpoint's pace; undefined: none is known yet. */
   backlogMs(endpointId: string): number | undefined;
-  /** Resolves everything that waits. */
+  /** Resolves every wake-up that waits. */
   wakeAll(): void;
+  /** Lets every claim begin: its call is not made any more. */
+  beginAll(): void;
+}
+
+interface Placed {
+  readonly endpointId: string;
+  /** How many calls the endpoint takes at once. */
+  readonly limit: number;
+  /** Near its deadline: it may have the places that are kept for such. */
+  readonly urgent: boolean;
 }
 
 interface Ask {
@@ -36,6 +58,14 @@ interface Ask {
 interface Waiting {
   readonly urgent: boolean;
   readonly resolve: (isFree: boolean) => void;
+}
+
+/** The claims of an endpoint in hand. */
+interface Claims {
+  inHand: number;
+  calls: number;
+  limit: number;
+  readonly waiting: { readonly urgent: boolean; readonly resolve: () => void }[];
 }
 
 /** What an endpoint's calls in flight leave to know. */
@@ -59,10 +89,13 @@ const SHORT_WAIT_MS = 1_000;
 const PATIENCE_MS = 250;
 /** So many wait at the slowest endpoint, in order, before one is sent away; over as many gaps, at least, a pace is taken. */
 const FEW = 8;
+const AHEAD_MS = 100;
+/** One place in so many is kept for what is near its deadline, as it is among claims. */
+const KEPT = 8;
 
 /** @param room  how many may wait in all at endpoints that are slow */
 export function createSlots(room: number): Slots {
-  const inFlight = new Map<string, number>();
+  const claims = new Map<string, Claims>();
   const crowds = new Map<string, Crowd>();
   let waitingInAll = 0;
 
@@ -82,7 +115,7 @@ export function createSlots(room: number): Slots {
   }
 
   function forget(endpointId: string, crowd: Crowd): void {
-    if (!inFlight.has(endpointId) && crowd.waiting.length === 0) crowds.delete(endpointId);
+    if (!claims.has(endpointId) && crowd.waiting.length === 0) crowds.delete(endpointId);
   }
 
   function notePace(crowd: Crowd): void {
@@ -96,12 +129,17 @@ export function createSlots(room: number): Slots {
     crowd.freedAtMs = nowMs;
   }
 
-  function backlogOf(crowd: Crowd): number | undefined {
-    if (crowd.paceMs === undefined || crowd.freedAtMs === undefined) return undefined;
-    const silentMs = performance.now() - crowd.freedAtMs;
+  /** Milliseconds from one call's end to the next one's; undefined: not known yet. */
+  function paceOf({ paceMs, freedAtMs }: Crowd): number | undefined {
+    if (paceMs === undefined || freedAtMs === undefined) return undefined;
+    const silentMs = performance.now() - freedAtMs;
     // An endpoint that has just stopped answering was quick until now.
-    const paceMs = silentMs < PATIENCE_MS ? crowd.paceMs : Math.max(crowd.paceMs, silentMs);
-    return paceMs * (crowd.waiting.length + 1);
+    return silentMs < PATIENCE_MS ? paceMs : Math.max(paceMs, silentMs);
+  }
+
+  function backlogOf(crowd: Crowd): number | undefined {
+    const paceMs = paceOf(crowd);
+    return paceMs === undefined ? undefined : paceMs * (crowd.waiting.length + 1);
   }
 
   const isCrammed = (crowd: Crowd): boolean => crowd.waiting.length > crowd.most || waitingInAll > room;
@@ -141,24 +179,62 @@ export function createSlots(room: number): Slots {
     return crowd;
   }
 
+  /** How many claims of an endpoint may wait for a place. */
+  function aheadOf(endpointId: string, { limit }: Claims): number {
+    const crowd = crowds.get(endpointId);
+    const paceMs = crowd === undefined || crowd.probed ? undefined : paceOf(crowd);
+    return paceMs === undefined ? 0 : Math.min(limit, Math.floor(AHEAD_MS / Math.max(paceMs, 1)));
+  }
+
+  const hasPlace = ({ calls, limit }: Claims, urgent: boolean): boolean =>
+    calls < (urgent ? limit : limit - Math.floor(limit / KEPT));
+
+  function beginNext(mine: Claims): void {
+    for (
+      let next = mine.waiting[0];
+      next !== undefined && hasPlace(mine, next.urgent);
+      next = mine.waiting[0]
+    ) {
+      mine.waiting.shift();
+      mine.calls += 1;
+      next.resolve();
+    }
+  }
+
   return {
-    inFlight,
+    taken: () => new Map([...claims].map(([id, mine]) => [id, mine.inHand - aheadOf(id, mine)])),
     take(endpointId) {
-      inFlight.set(endpointId, (inFlight.get(endpointId) ?? 0) + 1);
+      const mine = claims.get(endpointId) ?? { inHand: 0, calls: 0, limit: 0, waiting: [] };
+      mine.inHand += 1;
+      claims.set(endpointId, mine);
+    },
+    begin({ endpointId, limit, urgent }) {
+      const mine = claims.get(endpointId);
+      if (mine === undefined) throw new Error(`no claim of ${endpointId} was counted`);
+      mine.limit = limit;
+      return new Promise((resolve) => {
+        const place = mine.waiting.findIndex((other) => other.urgent < urgent);
+        mine.waiting.splice(place === -1 ? mine.waiting.length : place, 0, { urgent, resolve });
+        beginNext(mine);
+      });
     },
     free(endpointId) {
-      const left = (inFlight.get(endpointId) ?? 1) - 1;
-      if (left === 0) inFlight.delete(endpointId);
-      else inFlight.set(endpointId, left);
+      const mine = claims.get(endpointId);
+      if (mine === undefined) return;
+      mine.inHand -= 1;
+      mine.calls -= 1;
+      beginNext(mine);
+      if (mine.inHand === 0) claims.delete(endpointId);
       const crowd = crowds.get(endpointId);
       if (crowd === undefined) return;
       notePace(crowd);
       wake(crowd, 'first', true);
       forget(endpointId, crowd);
     },
+    callsInFlight: () => [...claims.values()].reduce((sum, { calls }) => sum + calls, 0),
     async whenFree(endpointId, { limit, probed, urgent, again }) {
       // With nothing in flight nobody would call: the last one may have ended while it was asked for this place.
-      if (!inFlight.has(endpointId)) {
+      if (!claims.has(endpointId)) {
         if (again) await pause(ASK_AGAIN_MS);
         return true;
       }
@@ -185,6 +261,12 @@ export function createSlots(room: number): Slots {
     wakeAll() {
       for (const crowd of crowds.values()) {
         while (crowd.waiting.length > 0) wake(crowd, 'first', true);
+      }
+    },
+    beginAll() {
+      for (const mine of claims.values()) {
+        mine.calls += mine.waiting.length;
+        for (const { resolve } of mine.waiting.splice(0)) resolve();
       }
     },
   };
