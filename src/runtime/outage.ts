@@ -8,7 +8,7 @@ const DATABASE_CODE = /^(08...|28...|3D000|57P0.|53300)$/;
 const DATABASE_WORDS =
   /^(Connection terminated|Connection ended|Client has encountered a connection error|Client was closed|timeout e|Query read timeout|Timeout)/i;
 const BROKER_WORDS =
-  /^((Channel|Connection|Server) (clos|end|connection clos)|Heartbeat timeout|Socket closed)/i;
+  /^((Channel|Connection|Server) (clos|end|connection clos)|Heartbeat timeout|Socket closed|Unexpected close)/i;
 
 /**
  * Whether an error says that a server is away, refuses us or has cut us off: what matters then is which and why, and not
