@@ -11,7 +11,7 @@ import { createEndpointCache } from '../../src/pipeline/deliver/endpoint-cache.t
 import { createSettler } from '../../src/pipeline/deliver/settle.ts';
 import { createSecretBox } from '../../src/pipeline/secrets.ts';
 import { recordInsteadOfSending } from '../../src/pipeline/shadow/sink.ts';
-import { type Destination, openDestination, outcomeOf, publishTo, QUICK } from '../support/flow.ts';
+import { type Destination, inMs, openDestination, outcomeOf, publishTo, QUICK } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
 
@@ -118,5 +118,50 @@ test('what belongs to another URL of the endpoint is not sent to the one that wa
     'the endpoint has another URL now',
   ]);
   expect(destination.receiver.calls()).toHaveLength(before);
+  await deliverer.close();
+});
+
+test('a wake-up that is sent on is not acknowledged before the broker has it', async () => {
+  const deliverer = openDeliverer({
+    announcer: { ...product.parts.announcer, announceNow: () => Promise.reject(new Error('not confirmed')) },
+  });
+  const { deliveryId } = await publishTo(product, destination, { deliverAt: inMs(600_000) });
+  await expect(deliverer.handle(wakeUp(deliveryId))).rejects.toThrow('not confirmed');
+  await deliverer.close();
+});
+
+test('claims ahead of their places make no more calls than the endpoint takes at once', async () => {
+  const quick = await openDestination(product);
+  await product.endpoints.patch(quick.name, { max_in_flight: 4 }, { actor: 'test' });
+  const { send, close } = openEgress(product.config.egress);
+  let running = 0;
+  let most = 0;
+  const deliverer = openDeliverer({
+    async send(call) {
+      running += 1;
+      most = Math.max(most, running);
+      try {
+        return await send(call);
+      } finally {
+        running -= 1;
+      }
+    },
+  });
+  const published = await Promise.all(Array.from({ length: 200 }, () => publishTo(product, quick)));
+  await Promise.all(published.map(({ deliveryId }) => deliverer.handle(wakeUp(deliveryId))));
+  expect(quick.receiver.effects()).toHaveLength(200);
+  expect(most).toBe(4);
+  await deliverer.close();
+  await close();
+  await quick.receiver.close();
+});
+
+test('a call that could not have its whole timeout before the claim ends is not made, and no attempt is taken for it', async () => {
+  const deliverer = openDeliverer({ leaseMs: 3_000, timeoutMs: 2_000 });
+  const { deliveryId } = await publishTo(product, destination);
+  await deliverer.handle(wakeUp(deliveryId));
+  expect((await outcomeOf(product, deliveryId)).attempts).toMatchObject([
+    { attempt: 1, outcome: 'unknown', error: 'not_sent' },
+  ]);
   await deliverer.close();
 });
