@@ -10,9 +10,14 @@ import { openPool, type Pool } from '../store/pool.ts';
 import { complain } from './complain.ts';
 import type { Context } from './context.ts';
 
+/** A command that holds a lock has a connection for it while it works on others; none holds two. */
+const LOCKS = 1;
+
 /** Opens the database; throws when it is not at the version of this program. */
 export async function openDatabase({ scope, config, log }: Context): Promise<Pool> {
-  const pool = scope.own(openPool(config.database, log), (p) => p.end());
+  const { database } = config;
+  const withLocks = { ...database, poolSize: database.poolSize + LOCKS };
+  const pool = scope.own(openPool(withLocks, log), (p) => p.end());
   await requireMigrated(pool);
   return pool;
 }
@@ -77,7 +82,7 @@ async function openAnnouncing({ scope, config, log }: Context): Promise<Announci
 
 /** Announces nothing; for what needs nobody to wake up. */
 export const NOBODY: Announcer = {
-  announce: () => undefined,
+  announce: () => Promise.resolve(),
   announceNow: () => Promise.resolve(),
   drain: () => Promise.resolve(),
   counters: { failed: 0, skipped: 0 },

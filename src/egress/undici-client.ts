@@ -115,6 +115,8 @@ export function createUndiciClient(openLine: OpenLine): Client {
   }
 
   function release(slot: Slot): void {
+    // Its call ended before the answer did, and the rest of the answer was in the same read.
+    if (!slots.has(slot)) return;
     slot.exchange = undefined;
     slot.origin.idle.push(slot);
   }

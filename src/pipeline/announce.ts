@@ -15,11 +15,14 @@ export interface Announcement extends Traced {
 
 /** Publishes wake-ups after their rows have committed. */
 export interface Announcer {
-  /** Publishes in the background; what is lost is found by the reconciler. */
-  announce(announcements: readonly Announcement[]): void;
+  /**
+   * Publishes in the background; what is lost is found by the reconciler. Resolves when each of these is confirmed or
+   * lost; never rejects.
+   */
+  announce(announcements: readonly Announcement[]): Promise<void>;
   /** Publishes one and waits for the broker's confirm. Throws when it does not come. */
   announceNow(announcement: Announcement): Promise<void>;
-  /** Waits for what is under way. */
+  /** Waits until nothing is under way: with others that announce, that may be never. */
   drain(): Promise<void>;
   readonly counters: Readonly<{ failed: number; skipped: number }>;
 }
@@ -67,7 +70,8 @@ export function createAnnouncer({
   }
 
   return {
-    announce(announcements) {
+    async announce(announcements) {
+      const confirms: Promise<void>[] = [];
       for (const announcement of announcements) {
         if (announcement.remainingMs > reachMs) continue;
         if (underWay >= MAX_UNDER_WAY) {
@@ -75,7 +79,7 @@ export function createAnnouncer({
           continue;
         }
         underWay += 1;
-        announceNow(announcement).then(
+        const confirm = announceNow(announcement).then(
           () => {
             failing = false;
             settled();
@@ -87,7 +91,9 @@ export function createAnnouncer({
             settled();
           },
         );
+        confirms.push(confirm);
       }
+      await Promise.all(confirms);
     },
     announceNow,
     drain: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenDrained.push(resolve))),

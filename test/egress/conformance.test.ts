@@ -35,6 +35,19 @@ describe.each(CLIENTS)('calls through %s', (client) => {
       expect(peer.requests.length).toBe(5);
     });
 
+    it('uses no connection again that it has closed, whatever was still to be read from it', async () => {
+      const long = response('200 OK', ['Connection: close'], 'x'.repeat(9_000));
+      // The first call goes on all the while: its connection keeps the host known.
+      const peer = await openPeer((socket, { count }) => {
+        if (count > 1) socket.write(count % 2 === 0 ? long : OK);
+      });
+      const send = open();
+      const goesOn = send(peer.url, { timeoutMs: 3_000 });
+      for (let i = 0; i < 6; i += 1) expect(await send(peer.url)).toMatchObject({ sent: true, status: 200 });
+      expect(peer.requests.length).toBe(7);
+      await goesOn;
+    });
+
     it.each([
       ['a\r\nX-Injected: 1', 'X-Team'],
       ['a\n', 'X-Team'],

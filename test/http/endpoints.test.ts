@@ -56,6 +56,13 @@ test('an endpoint is created with its secret, which is shown this once', async (
   expect((await api.call('GET', '/v1/endpoints/nobody')).status).toBe(404);
 });
 
+test('what could be an id is no name: it would be taken for another endpoint', async () => {
+  const refused = await api.call('POST', '/v1/endpoints', {
+    body: { name: 'ep_01k8r2tq3fe0ps6m2v4x9y7zab', url: receiver.url },
+  });
+  expect([refused.status, refused.body.errors?.[0]?.path]).toEqual([400, '/name']);
+});
+
 test('a name that is taken is refused, at creation and at renaming, and free again after deletion', async () => {
   await create('one');
   await create('two');

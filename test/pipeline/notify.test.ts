@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
+import { createTellDelivered } from '../../src/pipeline/deliver/tell-delivered.ts';
 import { notify } from '../../src/pipeline/reconcile/notify.ts';
 import { insertNotice, listNotices } from '../../src/store/notices.ts';
 import { drainQueue } from '../support/flow.ts';
@@ -26,6 +27,14 @@ async function openSmallQueue(subscriber: string): Promise<void> {
     await channel.bindQueue(names.deadLetters, names.deadLetters, '');
     await channel.assertQueue(subscriber);
     await channel.bindQueue(subscriber, names.notifications, '#');
+    await channel.close();
+  });
+}
+
+async function removeQueue(queue: string): Promise<void> {
+  await withConnection(product.config.broker, 'test', async (connection) => {
+    const channel = await connection.createChannel();
+    await channel.deleteQueue(queue);
     await channel.close();
   });
 }
@@ -62,11 +71,48 @@ test('a full dead-letters queue holds up none of the notices behind it', async (
   expect(counts.reduce((a, b) => a + b, 0)).toBe(taken.length + 1);
   expect(waiting).toHaveLength(600 - taken.length);
 
-  await withConnection(product.config.broker, 'test', async (connection) => {
-    const channel = await connection.createChannel();
-    await channel.deleteQueue(subscriber);
-    await channel.close();
+  await removeQueue(subscriber);
+});
+
+test('a notice that people cannot take is not told to others with every pass', async () => {
+  const names = namesOf(product.config.broker.prefix);
+  const { pool } = product.parts;
+  const subscriber = `${product.config.broker.prefix}.another`;
+  await openSmallQueue(subscriber);
+  await pool.query('delete from notice');
+  for (const id of ['dlv_a', 'dlv_b', 'dlv_c'])
+    await insertNotice(pool, { name: 'delivery.dead_lettered', body: { delivery_id: id, dead_reason: 'x' } });
+  const options = { ...product.parts, names, onPublished: () => undefined };
+  for (let passes = 0; passes < 3; passes += 1) await notify(options).catch(() => undefined);
+  const taken = 3 - (await listNotices(pool, { after: undefined, limit: 10 })).length;
+  expect(taken).toBeLessThan(3);
+  expect(await namesIn(subscriber)).toHaveLength(taken);
+  await removeQueue(subscriber);
+});
+
+test('a delivery is told as delivered under one message id, on whatever way', async () => {
+  const names = namesOf(product.config.broker.prefix);
+  const { pool } = product.parts;
+  const subscriber = `${product.config.broker.prefix}.third`;
+  await openSmallQueue(subscriber);
+  await pool.query('delete from notice');
+  // As after a confirm that was lost.
+  await insertNotice(pool, {
+    name: 'delivery.delivered',
+    body: { delivery_id: 'dlv_1', contract_ref: null },
   });
+  await notify({ ...product.parts, names, onPublished: () => undefined });
+  await createTellDelivered({
+    db: pool,
+    publisher: product.parts.publisher,
+    exchange: names.notifications,
+  })({ deliveryId: 'dlv_1' });
+  const messages = await drainQueue(product, subscriber);
+  expect(messages.map(({ properties }) => properties.messageId)).toEqual([
+    'delivered-dlv_1',
+    'delivered-dlv_1',
+  ]);
+  await removeQueue(subscriber);
 });
 
 test('notices wait while there is no connection, and the failure is told', async () => {

@@ -8,7 +8,9 @@ export function recordAnnouncements(): { readonly announcer: Announcer; readonly
   return {
     announced,
     announcer: {
-      announce: (announcements) => announced.push(...announcements),
+      announce: async (announcements) => {
+        announced.push(...announcements);
+      },
       announceNow: async (announcement) => {
         announced.push(announcement);
       },

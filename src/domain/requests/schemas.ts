@@ -164,7 +164,11 @@ const Tls = Type.Unsafe<TlsBody | null>({
 });
 
 const EndpointMembers = {
-  name: Type.String({ pattern: '^[a-z0-9][a-z0-9._-]{0,99}$', description: 'Unique; lower case.' }),
+  name: Type.String({
+    // What could be an id would be taken for another endpoint's.
+    pattern: '^(?!ep_)[a-z0-9][a-z0-9._-]{0,99}$',
+    description: 'Unique; lower case; not beginning with ep_, as ids do.',
+  }),
   url: Type.String({ minLength: 1, maxLength: 2048 }),
   mode: Mode,
   event_types: Type.Array(EventTypePattern, { minItems: 1, maxItems: 100, uniqueItems: true }),

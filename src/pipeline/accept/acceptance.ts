@@ -172,7 +172,7 @@ async function insertPlans<Q extends Traced, P extends Plan, S extends Plan, R>(
     db,
     [...plans].map(([request, plan]) => [request, kind.deliveryIdsOf(plan)]),
   );
-  announcer.announce(
+  void announcer.announce(
     [...rows.values()]
       .flat()
       .filter((d) => d.state === 'due')

@@ -210,7 +210,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
     meter?.settled(result, settled, held);
     held?.traced?.settled(result, settled);
     if (settled.state === 'due') {
-      announcer.announce([
+      void announcer.announce([
         {
           ...settled,
           attempt: settled.latestAttempt + 1,

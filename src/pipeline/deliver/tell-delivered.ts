@@ -2,6 +2,7 @@ import { PublishError } from '../../broker/outgoing.ts';
 import type { Publisher } from '../../broker/publisher.ts';
 import { insertNotice } from '../../store/notices.ts';
 import type { Queryable } from '../../store/pool.ts';
+import { DELIVERED, deliveredMessageId } from '../delivered-notice.ts';
 
 /** Tells other services that a delivery was delivered; resolves when that is certain, or certain to be tried again. */
 export type TellDelivered = (delivery: {
@@ -16,9 +17,8 @@ export interface TellDeliveredOptions {
   readonly exchange: string;
 }
 
-const NAME = 'delivery.delivered';
 /** Where nobody listens, nobody is told; how long until that is asked again. */
-const SILENCE_MS = 10_000;
+const SILENCE_MS = 1_000;
 
 /**
  * Most deliveries are delivered, so this notice is not written down first, as the others are: it is published before the
@@ -32,15 +32,15 @@ export function createTellDelivered({ db, publisher, exchange }: TellDeliveredOp
     try {
       await publisher.publish({
         exchange,
-        routingKey: NAME,
-        messageId: `delivered-${deliveryId}`,
-        body: Buffer.from(JSON.stringify({ v: 1, event: NAME, ...body })),
+        routingKey: DELIVERED,
+        messageId: deliveredMessageId(deliveryId),
+        body: Buffer.from(JSON.stringify({ v: 1, event: DELIVERED, ...body })),
         optional: true,
       });
     } catch (error) {
       if (!(error instanceof PublishError)) throw error;
       if (error.failure === 'returned') silentUntilMs = performance.now() + SILENCE_MS;
-      else await insertNotice(db, { name: NAME, body });
+      else await insertNotice(db, { name: DELIVERED, body });
     }
   };
 }

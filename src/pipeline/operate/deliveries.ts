@@ -81,7 +81,7 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
       const { state } = await requireDelivery(deliveryId);
       throw notNow(deliveryId, state === 'due' ? 'is due already and waits for a worker' : `is ${state}`);
     }
-    announcer.announce([{ deliveryId, remainingMs: 0, ...hastened }]);
+    void announcer.announce([{ deliveryId, remainingMs: 0, ...hastened }]);
   }
 
   async function cancelOnce(deliveryId: string, by: Operator): Promise<boolean> {
@@ -133,7 +133,7 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
         timeoutMs,
       });
       killPoint('replay.committed');
-      announcer.announce(moved.filter((m) => m.state === 'due'));
+      await announcer.announce(moved.filter((m) => m.state === 'due'));
       count += moved.length;
     }
     return count;
@@ -144,7 +144,6 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
    * not for ever, for they may be down, or busy with other things for hours.
    */
   async function waitForRoom(signal: AbortSignal): Promise<void> {
-    await announcer.drain();
     for (let waitedMs = 0; waitedMs < LONGEST_WAIT_MS; waitedMs += BUSY_PAUSE_MS) {
       if (signal.aborted || (await countWaiting()) <= ENOUGH_WAITING) return;
       await pause(BUSY_PAUSE_MS, signal);

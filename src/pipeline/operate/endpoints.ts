@@ -120,9 +120,8 @@ export function createEndpointOperator(options: EndpointOperatorOptions): Endpoi
           timeoutMs,
         });
         if (move === 'release') {
-          announcer.announce(moved);
           // One page in the broker at a time: resumption is no stampede.
-          await announcer.drain();
+          await announcer.announce(moved);
         }
         count += moved.length;
       }

@@ -5,6 +5,7 @@ import { killPoint } from '../../runtime/kill-point.ts';
 import { withLock } from '../../store/lock.ts';
 import { deleteNotices, listNotices, type Notice } from '../../store/notices.ts';
 import type { Pool } from '../../store/pool.ts';
+import { DELIVERED, deliveredMessageId } from '../delivered-notice.ts';
 
 export interface NotifyOptions {
   readonly pool: Pool;
@@ -51,20 +52,22 @@ async function notifyPages({ pool, publisher, names, onPublished }: NotifyOption
 
   async function publishNotice({ name, body, noticeId }: Notice): Promise<void> {
     const { dead_reason, ...rest } = body;
+    // The queue for people may be full, and then refuses: whoever listens is not told again with each pass.
+    if (name === 'delivery.dead_lettered') {
+      await publisher.publish({
+        exchange: names.deadLetters,
+        routingKey: name,
+        messageId: `notice-${noticeId}`,
+        body: Buffer.from(JSON.stringify({ v: 1, ...rest, dead_reason })),
+      });
+    }
     await publisher.publish({
       exchange: names.notifications,
       routingKey: name,
-      messageId: `notice-${noticeId}`,
+      messageId: name === DELIVERED ? deliveredMessageId(String(body['delivery_id'])) : `notice-${noticeId}`,
       body: Buffer.from(JSON.stringify({ v: 1, event: name, ...rest })),
       // Nobody has to listen.
       mandatory: false,
-    });
-    if (name !== 'delivery.dead_lettered') return;
-    await publisher.publish({
-      exchange: names.deadLetters,
-      routingKey: name,
-      messageId: `notice-${noticeId}`,
-      body: Buffer.from(JSON.stringify({ v: 1, ...rest, dead_reason })),
     });
   }
 }

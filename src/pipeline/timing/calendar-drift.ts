@@ -110,7 +110,7 @@ async function carryOut(drift: Drift, options: DriftOptions): Promise<Drift> {
     return change.moved;
   });
   if (moved?.state === 'due') {
-    announcer.announce([{ ...moved, deliveryId: drift.deliveryId }]);
+    void announcer.announce([{ ...moved, deliveryId: drift.deliveryId }]);
   }
   return { ...drift, outcome: moved === undefined ? 'unchanged' : 'moved' };
 }

@@ -85,7 +85,7 @@ export function createRescheduler(options: ReschedulerOptions): Rescheduler {
       // A wake-up for the old time finds that it is too early, or too late to matter; this one is for the new.
       if (moved?.state === 'due') {
         const { deliveryId } = result.reminder;
-        announcer.announce([{ ...moved, deliveryId }]);
+        void announcer.announce([{ ...moved, deliveryId }]);
       }
       return result;
     },
