@@ -4,7 +4,7 @@ import type { Pool } from './pool.ts';
  * Runs `work` while this process alone holds a lock of the given name; skips it when another holds it.
  *
  * The lock belongs to a session, not to a transaction: none is open while `work` talks to the network. It ends with its
- * connection, so a process that dies leaves nothing behind.
+ * connection, so a process that dies leaves nothing behind; that of a host that is gone ends within half a minute.
  *
  * @returns what `work` returned; undefined: somebody else is at it
  */

@@ -44,6 +44,8 @@ export function openPool(config: Config['database'], log: Log): Pool {
 /**
  * Every statement here finds its rows by key. A plan is made once for a connection, perhaps while a table is empty: it
  * must not be a scan, which the table's growth would turn into the cost of every batch.
+ *
+ * Over a socket of the machine itself the server ignores what is said of TCP.
  */
 function settings(statementTimeoutMs: number): string {
   return [
@@ -54,6 +56,10 @@ function settings(statementTimeoutMs: number): string {
     'enable_seqscan=off',
     // Where there is no other way than a scan, its cost now seems worth compiling for.
     'jit=off',
+    // A host that is gone would keep its locks for the two hours after which the server asks by default.
+    'tcp_keepalives_idle=15',
+    'tcp_keepalives_interval=5',
+    'tcp_keepalives_count=3',
   ]
     .map((setting) => `-c ${setting}`)
     .join(' ');

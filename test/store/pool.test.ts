@@ -30,3 +30,12 @@ test('a database is alive as long as it answers', async () => {
   await pool.end();
   await proxy.close();
 });
+
+test('the server soon finds out that a host is gone, and gives its locks to others', async () => {
+  const setting = async (name: string): Promise<unknown> => {
+    const { rows } = await database.pool.query(`select current_setting('${name}') as value`);
+    return rows[0]?.value;
+  };
+  const names = ['tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count'];
+  expect(await Promise.all(names.map(setting))).toEqual(['15', '5', '3']);
+});
