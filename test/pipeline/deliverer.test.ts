@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Incoming } from '../../src/broker/incoming.ts';
 import { encodeWakeUp } from '../../src/domain/wakeup.ts';
@@ -102,10 +103,11 @@ test('a wake-up that comes again tells that its delivery was delivered, also bes
 
 test('what belongs to another URL of the endpoint is not sent to the one that was claimed', async () => {
   const cache = createEndpointCache(product.parts.pool, createSecretBox(product.config.masterKey));
+  const url = 'https://moved.example/';
   const deliverer = openDeliverer({
     endpoints: {
-      ...cache,
-      find: async (...of) => ({ ...(await cache.find(...of)), url: 'https://moved.example/' }),
+      find: async (...of) => ({ ...(await cache.find(...of)), url }),
+      refresh: async (...of) => ({ ...(await cache.refresh(...of)), url }),
     },
   });
   const before = destination.receiver.calls().length;
@@ -147,13 +149,38 @@ test('claims ahead of their places make no more calls than the endpoint takes at
       }
     },
   });
-  const published = await Promise.all(Array.from({ length: 200 }, () => publishTo(product, quick)));
-  await Promise.all(published.map(({ deliveryId }) => deliverer.handle(wakeUp(deliveryId))));
-  expect(quick.receiver.effects()).toHaveLength(200);
+  // So many at a time wait in hand, whatever the endpoint's pace.
+  for (let round = 0; round < 10; round += 1) {
+    const published = await Promise.all(Array.from({ length: 12 }, () => publishTo(product, quick)));
+    await Promise.all(published.map(({ deliveryId }) => deliverer.handle(wakeUp(deliveryId))));
+  }
+  expect(quick.receiver.effects()).toHaveLength(120);
   expect(most).toBe(4);
   await deliverer.close();
   await close();
   await quick.receiver.close();
+});
+
+test('a call that could not end before the deadline any more is not made, however that came', async () => {
+  const cache = createEndpointCache(product.parts.pool, createSecretBox(product.config.masterKey));
+  const deliverer = openDeliverer({
+    endpoints: {
+      ...cache,
+      async find(...of) {
+        // The machine stands still between the claim and the call.
+        await sleep(1_500);
+        return cache.find(...of);
+      },
+    },
+  });
+  const { deliveryId } = await publishTo(product, destination);
+  await product.parts.pool.query(
+    "update delivery set deadline_at = now() + interval '3 seconds' where delivery_id = $1",
+    [deliveryId],
+  );
+  await deliverer.handle(wakeUp(deliveryId));
+  expect((await outcomeOf(product, deliveryId)).attempts).toMatchObject([{ attempt: 1, error: 'not_sent' }]);
+  await deliverer.close();
 });
 
 test('a call that could not have its whole timeout before the claim ends is not made, and no attempt is taken for it', async () => {
@@ -164,4 +191,55 @@ test('a call that could not have its whole timeout before the claim ends is not 
     { attempt: 1, outcome: 'unknown', error: 'not_sent' },
   ]);
   await deliverer.close();
+});
+
+test.each([
+  ['of an earlier revision', 1],
+  ['of the same revision, made otherwise', 0],
+])('where the database was restored, the endpoint that is there is called: %s', async (_, back) => {
+  const { pool } = product.parts;
+  const deliverer = openDeliverer();
+  const restored = await openDestination(product);
+  const lost = await openDestination(product);
+  const by = { actor: 'test' };
+  await product.endpoints.patch(restored.name, { url: lost.receiver.url }, by);
+  await deliverer.handle(wakeUp((await publishTo(product, restored)).deliveryId));
+  expect(lost.receiver.calls()).toHaveLength(1);
+
+  await pool.query('update endpoint set url = $2, revision = revision - $3 where name = $1', [
+    restored.name,
+    restored.receiver.url,
+    back,
+  ]);
+  const { deliveryId } = await publishTo(product, restored);
+  await deliverer.handle(wakeUp(deliveryId));
+  expect((await outcomeOf(product, deliveryId)).state).toBe('delivered');
+  expect(restored.receiver.calls()).toHaveLength(1);
+  await deliverer.close();
+  await restored.receiver.close();
+  await lost.receiver.close();
+});
+
+test('where the database was restored, the endpoint is called as it is set there', async () => {
+  const { pool } = product.parts;
+  const egress = openEgress(product.config.egress);
+  const tenants: (string | undefined)[] = [];
+  const deliverer = openDeliverer({
+    send: (call) => {
+      tenants.push(call.headers['X-Tenant']);
+      return egress.send(call);
+    },
+  });
+  const { name, receiver } = await openDestination(product);
+  await product.endpoints.patch(name, { headers: { 'X-Tenant': 'lost' } }, { actor: 'test' });
+  await deliverer.handle(wakeUp((await publishTo(product, { name })).deliveryId));
+  await pool.query(
+    `update endpoint set headers = '{"X-Tenant": "restored"}', revision = revision - 1 where name = $1`,
+    [name],
+  );
+  await deliverer.handle(wakeUp((await publishTo(product, { name })).deliveryId));
+  expect(tenants).toEqual(['lost', 'restored']);
+  await deliverer.close();
+  await egress.close();
+  await receiver.close();
 });
