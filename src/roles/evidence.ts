@@ -5,12 +5,13 @@ import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
 import type { Meters } from '../runtime/metrics.ts';
 import type { Pool } from '../store/pool.ts';
+import type { LoopPass } from './measure.ts';
 
 const RETENTION_INTERVAL_MS = 60 * 60_000;
 
 /** Seals what waits, and drops what is older than it is kept. */
 export function startEvidenceLoops(
-  loop: (name: string, pauseMs: number, pass: () => Promise<void>) => void,
+  loop: (name: string, pauseMs: number, pass: LoopPass) => void,
   of: {
     readonly pool: Pool;
     readonly config: Config;
@@ -30,11 +31,15 @@ export function startEvidenceLoops(
     const memory: SealMemory = {};
     loop('seal', intervalMs, async () => {
       const seals = await sealWaiting({ pool, signer, log, memory, signal });
-      sealed([], seals?.length ?? 0);
+      if (seals === undefined) return undefined;
+      sealed([], seals.length);
+      return { again: false };
     });
   }
   loop('retention', RETENTION_INTERVAL_MS, async () => {
     const months = await retain({ pool, log, signal, retention: config.retention, actor: 'retention' });
-    for (const month of months ?? []) removed([month.kind], month.removed);
+    if (months === undefined) return undefined;
+    for (const month of months) removed([month.kind], month.removed);
+    return { again: false };
   });
 }

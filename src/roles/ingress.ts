@@ -12,7 +12,7 @@ import { requireMigrated } from '../store/migrate.ts';
 import { isAlive } from '../store/pool.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { openCalendars, openParts, openRescheduler, type Shared } from './parts.ts';
-import { addPartsProbes } from './readiness.ts';
+import { addConsumerProbe, addPartsProbes } from './readiness.ts';
 
 const PREFETCH = 1_000;
 
@@ -59,9 +59,11 @@ export function startIngress(config: Config, log: Log, { meters, traces, readine
       (c) => c.stop(),
     );
     measureConsumer(meters, 'commands', consumer);
-    readiness.add('ingress', () =>
-      consumer.isAttached() ? undefined : `takes nothing from ${names.commandsQueue}`,
-    );
+    addConsumerProbe(readiness, 'ingress', {
+      consumer,
+      queue: names.commandsQueue,
+      setAside: names.commandsRejected,
+    });
     log.info('ingress_started', { queue: names.commandsQueue });
   });
 }

@@ -38,8 +38,14 @@ export function measureConsumer(meters: Meters, queue: string, consumer: Consume
   ]);
 }
 
-/** The same pass, with its last success watched: a loop that stands still is seen by its age. */
-export function measureLoop<T>(meters: Meters, name: string, pass: () => Promise<T>): () => Promise<T> {
+/** A pass of a loop; undefined: nothing was done, since somebody else is at it. */
+export type LoopPass = () => Promise<{ readonly again: boolean } | undefined>;
+
+/**
+ * The same pass, with its last success watched: a loop that stands still is seen by its age. That of a stand-by grows as
+ * well: beside a process that hangs nobody is to look alive.
+ */
+export function measureLoop(meters: Meters, name: string, pass: LoopPass): LoopPass {
   let succeededAtMs = performance.now();
   meters.source('duepost_loop_age_seconds', () => [[[name], (performance.now() - succeededAtMs) / 1000]]);
   const failed = meters.counter('duepost_loop_failures_total');
@@ -47,7 +53,7 @@ export function measureLoop<T>(meters: Meters, name: string, pass: () => Promise
   return async () => {
     try {
       const result = await pass();
-      succeededAtMs = performance.now();
+      if (result !== undefined) succeededAtMs = performance.now();
       return result;
     } catch (error) {
       failed([name]);

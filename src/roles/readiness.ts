@@ -1,3 +1,4 @@
+import type { Consumer } from '../broker/consumer.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import type { Names } from '../broker/topology.ts';
 import { compareTzVersions } from '../domain/calendar/zone.ts';
@@ -94,6 +95,20 @@ export function addPartsProbes(readiness: Readiness, { pool, publisher }: Parts,
         return `the queue ${queue} is missing: run duepost topology apply`;
     }
     return undefined;
+  });
+}
+
+/** Whether a role's consumer takes what comes; what it cannot take goes to the queue `setAside`. */
+export function addConsumerProbe(
+  readiness: Readiness,
+  role: string,
+  { consumer, queue, setAside }: { consumer: Consumer; queue: string; setAside: string },
+): void {
+  readiness.add(role, () => {
+    if (!consumer.isAttached()) return `takes nothing from ${queue}`;
+    return consumer.isBlocked()
+      ? `takes nothing from ${queue}: what it has taken waits for room in ${setAside}`
+      : undefined;
   });
 }
 

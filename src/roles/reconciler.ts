@@ -13,7 +13,7 @@ import { startLoop } from '../runtime/loop.ts';
 import { inScope, type Stop } from '../runtime/scope.ts';
 import { ensurePartitions, requireMigrated } from '../store/migrate.ts';
 import { startEvidenceLoops } from './evidence.ts';
-import { measureLoop, measureParts } from './measure.ts';
+import { type LoopPass, measureLoop, measureParts } from './measure.ts';
 import { openParts, type Shared } from './parts.ts';
 import { addPartsProbes } from './readiness.ts';
 
@@ -41,7 +41,7 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       timeoutMs: config.egress.timeoutMs,
     });
 
-    const loop = (name: string, pauseMs: number, pass: () => Promise<void | { again: boolean }>): void => {
+    const loop = (name: string, pauseMs: number, pass: LoopPass): void => {
       const measured = measureLoop(meters, name, pass);
       const onEpisode = (episode: Episode): void =>
         episode.kind === 'begins'
@@ -66,13 +66,16 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
     const observer = createObserver({ ...parts, names, meters });
     loop('feed', config.feeder.intervalMs, async () => {
       const report = await feed({ ...common, horizonMs: config.horizonMs });
+      if (report === undefined) return undefined;
       counts.fed([], report.published);
       if (report.published > 0) log.info('fed', { published: report.published, throttled: report.throttled });
       if (report.throttled) await pause(THROTTLED_PAUSE_MS, abort.signal);
       return { again: report.throttled };
     });
     loop('reconcile', config.reconciler.intervalMs, async () => {
-      const { failure, again, ...report } = await reconciler.reconcile();
+      const reconciled = await reconciler.reconcile();
+      if (reconciled === undefined) return undefined;
+      const { failure, again, ...report } = reconciled;
       counts.hits(['silent'], report.announced);
       counts.hits(['expired'], report.lapsed);
       missed(report.missed);
@@ -83,10 +86,14 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
     const onPublished = (count: number): void => counts.notices([], count);
     loop('notify', NOTICE_INTERVAL_MS, () => notify({ ...parts, names, onPublished }));
     loop('at_risk', config.reconciler.intervalMs, () => riskWatch.watch());
-    loop('observe', config.reconciler.intervalMs, () => observer.observe());
+    loop('observe', config.reconciler.intervalMs, async () => {
+      await observer.observe();
+      return { again: false };
+    });
     loop('partitions', PARTITION_INTERVAL_MS, async () => {
       const made = await ensurePartitions(parts.pool);
       if (made > 0) log.info('partitions_made', { made });
+      return { again: false };
     });
     startEvidenceLoops(loop, { pool: parts.pool, config, log, signal: abort.signal, meters });
     scope.onStop(() => abort.abort());

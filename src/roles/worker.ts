@@ -17,7 +17,7 @@ import { requireMigrated } from '../store/migrate.ts';
 import { isAlive } from '../store/pool.ts';
 import { measureConsumer, measureParts } from './measure.ts';
 import { holderName, openEndpointOperator, openParts, type Shared } from './parts.ts';
-import { addPartsProbes } from './readiness.ts';
+import { addConsumerProbe, addPartsProbes } from './readiness.ts';
 
 /** How long before the end of the grace calls are aborted, so that their claims can still be handed back. */
 const HAND_BACK_MS = 2_000;
@@ -106,9 +106,11 @@ export function startWorker(config: Config, log: Log, { meters, traces, readines
       clearTimeout(timer);
       abort.abort();
     });
-    readiness.add('worker', () =>
-      consumer.isAttached() ? undefined : `takes nothing from ${names.deliveries}`,
-    );
+    addConsumerProbe(readiness, 'worker', {
+      consumer,
+      queue: names.deliveries,
+      setAside: names.poison,
+    });
     const ignored = findIgnoredVariables();
     if (ignored.length > 0) {
       log.warn('variables_ignored', {

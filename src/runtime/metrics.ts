@@ -212,7 +212,7 @@ export const METRICS = {
     unit: 's',
     labels: ['loop'],
     merge: 'max',
-    help: 'Time since a loop last finished a pass without a fault, or since it started.',
+    help: 'Time since a loop last finished a pass without a fault, or since it started; of one that stands by for another process it grows.',
   },
   duepost_database_pool_connections: {
     kind: 'gauge',

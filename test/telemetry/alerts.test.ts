@@ -88,6 +88,17 @@ test('a stalled poller is seen by its age although its process lives', async () 
   expect(await alertsAfter(opened, 12, ['duepost_loop_age_seconds'])).toEqual(['DuepostLoopStalled']);
 });
 
+test('a stand-by beside a poller that hangs with its lock does not look like a poller at work', async () => {
+  const opened = await open();
+  const hanging = await opened.product.parts.pool.connect();
+  await opened.untilValue('duepost_loop_age_seconds', { loop: 'reconcile' }, (n) => n < 2);
+  // Between two passes of its own the lock is free.
+  await hanging.query("select pg_advisory_lock(hashtext('duepost.reconciler'))");
+  await opened.untilValue('duepost_loop_age_seconds', { loop: 'reconcile' }, (n) => n > 2);
+  hanging.release(true);
+  await opened.untilValue('duepost_loop_age_seconds', { loop: 'reconcile' }, (n) => n < 2);
+});
+
 test('a hung worker that still holds its connection is seen by what is overdue', async () => {
   const opened = await open();
   opened.receiver.setAnswers(['hang']);

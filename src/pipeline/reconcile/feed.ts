@@ -30,10 +30,11 @@ export const ENOUGH_WAITING = 10_000;
  *
  * One process feeds at a time. A page's watermark moves after the broker has confirmed the page: what dies in between is
  * published twice, never forgotten.
+ *
+ * @returns undefined: somebody else is at it
  */
-export async function feed(options: FeedOptions): Promise<FeedReport> {
-  const report = await withLock(options.pool, 'duepost.feeder', () => feedPages(options));
-  return report ?? { published: 0, throttled: false };
+export function feed(options: FeedOptions): Promise<FeedReport | undefined> {
+  return withLock(options.pool, 'duepost.feeder', () => feedPages(options));
 }
 
 async function feedPages({ pool, publisher, announcer, ...options }: FeedOptions): Promise<FeedReport> {

@@ -21,10 +21,14 @@ const PAGE = 500;
  * Publishes the notices that wait, oldest first, and removes those that the broker has confirmed: at least once. What it
  * refuses stays for the next pass and holds up no other.
  *
+ * @returns undefined: somebody else is at it
  * @throws the first failure, once every notice had its turn; without a connection, at once
  */
-export async function notify(options: NotifyOptions): Promise<void> {
-  await withLock(options.pool, 'duepost.notices', () => notifyPages(options));
+export function notify(options: NotifyOptions): Promise<{ readonly again: false } | undefined> {
+  return withLock(options.pool, 'duepost.notices', async () => {
+    await notifyPages(options);
+    return { again: false };
+  });
 }
 
 async function notifyPages({ pool, publisher, names, onPublished }: NotifyOptions): Promise<void> {

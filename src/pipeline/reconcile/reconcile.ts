@@ -55,7 +55,8 @@ const LONGEST_INTERVAL_MS = 10 * 60_000;
 
 /** Announces again what is due and has no message; the loss detector, whose hit rate is about zero in health. */
 export interface Reconciler {
-  reconcile(): Promise<ReconcileReport>;
+  /** Undefined: somebody else is at it. */
+  reconcile(): Promise<ReconcileReport | undefined>;
 }
 
 /**
@@ -147,9 +148,6 @@ export function createReconciler(options: ReconcileOptions): Reconciler {
   }
 
   return {
-    async reconcile() {
-      const report = await withLock(options.pool, 'duepost.reconciler', pass);
-      return report ?? NOTHING;
-    },
+    reconcile: () => withLock(options.pool, 'duepost.reconciler', pass),
   };
 }
