@@ -1,4 +1,5 @@
 import { fromStates, isFinal, type State } from '../domain/state.ts';
+import { clockAfter } from './clock.ts';
 import { type Condition, chooseConditions } from './conditions.ts';
 import type { EndpointStatus } from './endpoints.ts';
 import { kindOf } from './kind.ts';
@@ -201,20 +202,26 @@ export async function hastenDelivery(
   const result = await db.query<{ contract_ref: string | null; attempt: number }>({
     name: 'hasten_delivery',
     text: `
-      with hastened as (
-        update delivery d
-           set due_at = now(),
-               manual_attempts = d.manual_attempts + 1,
-               trail_length = d.trail_length + 1,
-               trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), 'retry_now', $2, $3)
+      with locked as (
+        select d.delivery_id
+          from delivery d
          where d.delivery_id = $1
            and d.state = any($4)
            and d.due_at > now()
-        returning d.delivery_id, d.reminder_id, d.contract_ref, d.attempt, d.trail_length, d.trail_sha256
+           for no key update
+      ), ${clockAfter('locked')}, hastened as (
+        update delivery d
+           set due_at = c.at,
+               manual_attempts = d.manual_attempts + 1,
+               trail_length = d.trail_length + 1,
+               trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, c.at, 'retry_now', $2, $3)
+          from locked l, clock c
+         where d.delivery_id = l.delivery_id
+        returning d.delivery_id, d.reminder_id, d.contract_ref, d.attempt, d.trail_length, d.trail_sha256, c.at
       ), told as (
         insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
         select ${kindOf('h')},
-               h.delivery_id, h.trail_length, now(), 'retry_now', $2, $3, h.trail_sha256
+               h.delivery_id, h.trail_length, h.at, 'retry_now', $2, $3, h.trail_sha256
           from hastened h
       )
       select contract_ref, attempt + 1 as attempt

@@ -1,4 +1,5 @@
 import { TRANSITIONS, type Transition } from '../domain/state.ts';
+import { clockAfter } from './clock.ts';
 import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 
@@ -50,16 +51,16 @@ with locked as (
      and ($3 <> 'miss' or d.deadline_at - $8 * interval '1 millisecond' < now())
    order by d.delivery_id
      for no key update of d
-), moved as (
+), ${clockAfter('locked')}, moved as (
   update delivery d
      set state = $4,
          due_at = case
            when $4 in ('dead_lettered', 'cancelled') then null
            -- What was cancelled before its time waits for it, as it did.
-           when $3 in ('replay', 'replay_held') then greatest(now(), d.scheduled_at)
+           when $3 in ('replay', 'replay_held') then greatest(c.at, d.scheduled_at)
            else d.due_at
          end,
-         ended_at = case when $4 in ('dead_lettered', 'cancelled') then now() end,
+         ended_at = case when $4 in ('dead_lettered', 'cancelled') then c.at end,
          dead_reason = case $3 when 'miss' then 'deadline_passed' when 'abandon' then 'endpoint_gone' end,
          cycle = d.cycle + case when $3 in ('replay', 'replay_held') then 1 else 0 end,
          attempt_base = case when $3 in ('replay', 'replay_held') then d.attempt else d.attempt_base end,
@@ -68,16 +69,16 @@ with locked as (
          deadline_at = case when $7 then null else d.deadline_at end,
          at_risk_at = case when $3 in ('replay', 'replay_held') then null else d.at_risk_at end,
          trail_length = d.trail_length + 1,
-         trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), $3, $5, $6)
-    from locked l
+         trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, c.at, $3, $5, $6)
+    from locked l, clock c
    where d.delivery_id = l.delivery_id
   returning d.delivery_id, d.state, d.due_at, d.endpoint_id, d.contract_ref, d.cycle, d.attempt, d.attempt_base,
             d.dead_reason, d.idempotency_key, d.scheduled_at, d.deadline_at, d.revision, d.ended_at,
             d.trail_length, d.trail_sha256, coalesce(d.reminder_id, d.event_id) as source_id,
-            ${kindOf('d')} as kind
+            ${kindOf('d')} as kind, c.at
 ), told as (
   insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
-  select m.kind, m.delivery_id, m.trail_length, now(), $3, $5, $6, m.trail_sha256
+  select m.kind, m.delivery_id, m.trail_length, m.at, $3, $5, $6, m.trail_sha256
     from moved m
 ), audited as (
   insert into audit_record (
@@ -91,7 +92,7 @@ with locked as (
            where first.delivery_id = m.delivery_id
              and first.attempt = m.attempt_base + 1
              and first.kind = m.kind),
-         now(), m.scheduled_at, m.deadline_at, m.revision, false, $5, m.trail_length, m.trail_sha256
+         m.at, m.scheduled_at, m.deadline_at, m.revision, false, $5, m.trail_length, m.trail_sha256
     from moved m
     join body b on b.source_id = m.source_id
     join endpoint e on e.endpoint_id = m.endpoint_id
@@ -104,7 +105,7 @@ with locked as (
    where m.state = 'dead_lettered'
 )
 select m.delivery_id, m.state, m.contract_ref, m.attempt + 1 as attempt,
-       coalesce(1000 * extract(epoch from m.due_at - now())::float8, 0) as remaining_ms
+       coalesce(1000 * extract(epoch from m.due_at - m.at)::float8, 0) as remaining_ms
   from moved m
  order by m.due_at, m.delivery_id`;
 

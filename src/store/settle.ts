@@ -1,9 +1,12 @@
 import { LAST_CALL_MARGIN_MS } from '../domain/retry.ts';
 import { boolArray, floatArray, intArray, textArray } from './binary-arrays.ts';
+import { clockAfter } from './clock.ts';
 import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
 import type { Settled, Settlement } from './settlement.ts';
 
+/** What a delivery rests at least from the second such attempt on, before that is doubled. */
+const SHORTEST_REST_MS = 1_000;
 /** After each attempt of a cycle that was not sent, a delivery rests twice as long, up to this. */
 const LONGEST_REST_MS = 15 * 60_000;
 
@@ -70,7 +73,7 @@ with result as (
            else 'late_result'
          end as event
     from judged j
-), moved as (
+), ${clockAfter('decided')}, moved as (
   update delivery d
      set state = case
            when x.event in ('deliver', 'deliver_late') then 'delivered'
@@ -88,7 +91,13 @@ with result as (
                  -- It takes nothing from the attempts of the policy, so that without this a fault that lasts would
                  -- write attempts at the same rate for ever.
                  when x.unsent
-                 then greatest(x.wait_ms, least(x.wait_ms * power(2, least(x.unsent_attempts, 20)), ${LONGEST_REST_MS}))
+                 then greatest(
+                   x.wait_ms,
+                   least(
+                     -- At once, too, is at once only the first time.
+                     greatest(x.wait_ms, case when x.unsent_attempts > 0 then ${SHORTEST_REST_MS} else 0 end)
+                       * power(2, least(x.unsent_attempts, 20)),
+                     ${LONGEST_REST_MS}))
                  else x.wait_ms
                end,
                d.deadline_at - ($22 + ${LAST_CALL_MARGIN_MS}) * interval '1 millisecond'),
@@ -96,15 +105,15 @@ with result as (
              d.scheduled_at,
              now() + least(x.wait_ms, 1000) * interval '1 millisecond')
          end,
-         ended_at = case when x.event in ('deliver', 'deliver_late', 'give_up') then now() else d.ended_at end,
+         ended_at = case when x.event in ('deliver', 'deliver_late', 'give_up') then c.at else d.ended_at end,
          dead_reason = case when x.event = 'give_up' then x.dead_reason when x.event = 'late_result' then d.dead_reason end,
          -- What nobody was sent takes nothing from the attempts that the policy gives.
          unsent_attempts = d.unsent_attempts + x.unsent::int,
          claim_expires_at = case when x.event = 'late_result' then d.claim_expires_at end,
          claimed_by = case when x.event = 'late_result' then d.claimed_by end,
          trail_length = d.trail_length + 1,
-         trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), x.event, $21, x.trail)
-    from decided x, endpoint e
+         trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, c.at, x.event, $21, x.trail)
+    from decided x, endpoint e, clock c
    -- A list, which the planner takes for one row: it then looks up what is updated instead of joining whole tables.
    where x.event in ('deliver', 'deliver_late', 'retry', 'give_up', 'lapse', 'late_result')
      and d.delivery_id = x.delivery_id
@@ -114,7 +123,7 @@ with result as (
             d.trail_length, d.trail_sha256, coalesce(d.reminder_id, d.event_id) as source_id, x.kind, x.attempt,
             x.event, x.holds, x.url, x.trail, x.outcome, x.endpoint_failed, x.gone, x.status, x.error, x.error_detail,
             x.started_ago_ms, x.finished_ago_ms, x.duration_ms, x.retry_after_seconds, x.retry_after_clamped,
-            x.response_excerpt, x.shadow
+            x.response_excerpt, x.shadow, c.at
 ), closed as (
   update attempt a
      set outcome = m.outcome,
@@ -136,7 +145,7 @@ with result as (
      and a.kind = m.kind
 ), told as (
   insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
-  select m.kind, m.delivery_id, m.trail_length, now(), m.event, $21, m.trail, m.trail_sha256
+  select m.kind, m.delivery_id, m.trail_length, m.at, m.event, $21, m.trail, m.trail_sha256
     from moved m
 ), audited as (
   insert into audit_record (
@@ -154,8 +163,8 @@ with result as (
                 and first.attempt = m.attempt_base + 1
                 and first.kind = m.kind)
          end,
-         now(), m.scheduled_at, m.deadline_at, m.revision,
-         m.state = 'delivered' and (m.deadline_at is null or now() < m.deadline_at), $21,
+         m.at, m.scheduled_at, m.deadline_at, m.revision,
+         m.state = 'delivered' and (m.deadline_at is null or m.at < m.deadline_at), $21,
          m.trail_length, m.trail_sha256, m.shadow
     from moved m
     join body b on b.source_id = m.source_id

@@ -25,12 +25,13 @@ export interface Simulation {
 const LONG_AGO = new Date('2025-01-01T00:00:00Z');
 const TIMEOUT_MS = 1_000;
 
-/** Every `now()` of the product is that of the schema `sim`, because it is looked up before the server's own. */
+/** Every instant that the product reads is that of the schema `sim`, because it is looked up before the server's own. */
 const CLOCK = `
 create schema sim;
 create table sim.clock (at timestamptz not null);
 insert into sim.clock values ('${LONG_AGO.toISOString()}');
 create function sim.now() returns timestamptz language sql stable as 'select at from sim.clock';
+create function sim.clock_timestamp() returns timestamptz language sql stable as 'select at from sim.clock';
 alter function ensure_partitions(int) set search_path = public, sim, pg_catalog;
 alter table operation alter column at set default sim.now();
 alter table delivery alter column created_at set default sim.now();
@@ -62,7 +63,7 @@ export async function openSimulation(): Promise<Simulation> {
   await database.pool.query(DROP_PARTITIONS);
   const name = new URL(database.url).pathname.slice(1);
   await database.pool.query(`alter database ${name} set search_path = public, sim, pg_catalog`);
-  const pool = openPool({ url: database.url, poolSize: 4, statementTimeoutMs: 10_000 }, recordLog().log);
+  const pool = openPool({ url: database.url, poolSize: 8, statementTimeoutMs: 10_000 }, recordLog().log);
   let now = LONG_AGO;
   const newId = (prefix: IdPrefix): string => createId(prefix, now.getTime(), randomBytes(10));
   const endpointId = newId('ep');

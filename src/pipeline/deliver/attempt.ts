@@ -50,9 +50,12 @@ const OWN_FAULT_DELAY_MS = 5_000;
  */
 export async function attemptDelivery(
   { claim, askedAtMs, traced }: HeldClaim,
-  target: CallTarget,
+  known: CallTarget,
   options: AttemptOptions & { readonly endpoints: Pick<EndpointCache, 'refresh'> },
 ): Promise<Result> {
+  // It may be of a state of the database that is gone, since an earlier one was restored.
+  const target =
+    known.url === claim.url ? known : await options.endpoints.refresh(claim.endpointId).catch(() => known);
   const spentMs = performance.now() - askedAtMs;
   // Cut short by us, a call would be recorded as the receiver's time-out.
   const isHeldTooLong = options.leaseMs - SETTLE_RESERVE_MS - spentMs < options.timeoutMs;

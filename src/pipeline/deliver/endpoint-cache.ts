@@ -18,8 +18,12 @@ export interface CallTarget {
   readonly tls: CallTls | undefined;
 }
 
-/** Endpoints as of a revision, or newer: a worker reads them again only when they have changed. */
+/** Endpoints as they are: a worker reads them again only when they have changed. */
 export interface EndpointCache {
+  /**
+   * @param revision  which the claim was made under; what is remembered of any other is read again: of an older one it
+   *   has changed since, of a newer one the claim was made before, or the database restored to an earlier state
+   */
   find(endpointId: string, revision: number): Promise<CallTarget>;
   /** As it is now. */
   refresh(endpointId: string): Promise<CallTarget>;
@@ -63,7 +67,7 @@ export function createEndpointCache(db: Queryable, box: SecretBox): EndpointCach
   return {
     async find(endpointId, revision) {
       const remembered = known.get(endpointId);
-      return remembered !== undefined && remembered.revision >= revision ? remembered : refresh(endpointId);
+      return remembered?.revision === revision ? remembered : refresh(endpointId);
     },
     refresh,
   };

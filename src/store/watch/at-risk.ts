@@ -1,3 +1,4 @@
+import { clockAfter } from '../clock.ts';
 import type { Position } from '../due.ts';
 import { kindOf } from '../kind.ts';
 import type { Queryable } from '../pool.ts';
@@ -140,19 +141,20 @@ export async function flagAtRisk(
            and d.at_risk_at is null
          order by d.delivery_id
            for no key update skip locked
-      ), flagged as (
+      ), ${clockAfter('locked')}, flagged as (
         update delivery d
-           set at_risk_at = now(),
+           set at_risk_at = c.at,
                trail_length = d.trail_length + 1,
-               trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, now(), 'at_risk', $3, a.trail)
+               trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, c.at, 'at_risk', $3, a.trail)
           from locked l
           join asked a on a.delivery_id = l.delivery_id
+         cross join clock c
          where d.delivery_id = l.delivery_id
         returning d.delivery_id, d.contract_ref, d.endpoint_id, d.deadline_at, d.trail_length, d.trail_sha256, a.trail,
-                  ${kindOf('d')} as kind
+                  ${kindOf('d')} as kind, c.at
       ), told as (
         insert into trail (kind, delivery_id, entry, at, event, actor, detail, sha256)
-        select kind, delivery_id, trail_length, now(), 'at_risk', $3, trail, trail_sha256
+        select kind, delivery_id, trail_length, at, 'at_risk', $3, trail, trail_sha256
           from flagged
       ), noticed as (
         insert into notice (name, body)
