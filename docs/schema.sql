@@ -543,6 +543,7 @@ create table unsealed (
   constraint unsealed_kind CHECK ((kind = ANY (ARRAY['reminder'::text, 'event'::text, 'operation'::text]))),
   constraint unsealed_pkey PRIMARY KEY (unsealed_id)
 );
+CREATE INDEX unsealed_subject ON unsealed USING btree (subject_id);
 
 create table watermark (
   one boolean not null default true,

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { erasePayloads } from '../../src/pipeline/evidence/erase.ts';
 import { endHold, placeHold } from '../../src/pipeline/evidence/hold.ts';
 import { createDeliveryOperator } from '../../src/pipeline/operate/deliveries.ts';
+import { moveDeliveries } from '../../src/store/moves.ts';
+import { inTransaction } from '../../src/store/pool.ts';
 import { recordAnnouncements } from '../support/reminders.ts';
+import { until } from '../support/until.ts';
 import { openSimulation, type Simulation } from './simulation.ts';
 import { linesOf, sealAll, verifyAll } from './support.ts';
 
@@ -107,4 +110,68 @@ test('what was erased is not replayed', async () => {
     message: `the payload of ${id} was erased: there is nothing to send`,
   });
   expect(linesOf(await verifyAll(pool))).toEqual([]);
+});
+
+const PAGE = 500;
+
+/** A contract with many events, all of which have ended. */
+async function publishMany(contractRef: string, count: number): Promise<void> {
+  const deliveryIds = await Promise.all(
+    Array.from({ length: count }, () => simulation.publish({ contractRef })),
+  );
+  const { pool } = simulation;
+  await moveDeliveries(pool, { move: 'cancel', deliveryIds, actor: 'test', trail: '{}', timeoutMs: 1_000 });
+}
+
+async function countErased(contractRef: string): Promise<number> {
+  const { rows } = await simulation.pool.query<{ count: number }>(
+    `select count(*)::int as count
+       from event e
+       join body b on b.source_id = e.event_id
+      where e.contract_ref = $1
+        and b.bytes is null`,
+    [contractRef],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+test('erases a large contract page by page; a hold that comes in between stops it, and it says how far it came', async () => {
+  const { pool } = simulation;
+  const contractRef = 'pol-large';
+  await publishMany(contractRef, 2 * PAGE + 1);
+  let erasing: Promise<unknown> | undefined;
+  let placing: Promise<void> | undefined;
+  await inTransaction(pool, async (db) => {
+    const ofSecondPage = await db.query<{ event_id: string }>({
+      text: 'select event_id from event where contract_ref = $1 order by event_id offset $2 limit 1',
+      values: [contractRef, PAGE],
+    });
+    await db.query({
+      text: 'select from body where source_id = $1 for update',
+      values: [ofSecondPage.rows[0]?.event_id],
+    });
+    erasing = erasePayloads(pool, { contractRef }, by).catch((error: Error) => error.message);
+    await until(
+      'the first page to be erased for good',
+      async () => (await countErased(contractRef)) === PAGE,
+    );
+    placing = placeHold(pool, { contractRef, actor: 'cli:ada', reason: 'lawsuit' });
+    await until('the hold to wait for the second page', async () => {
+      const { rowCount } = await pool.query(
+        `select from pg_stat_activity
+          where datname = current_database()
+            and cardinality(pg_blocking_pids(pid)) > 0
+            and query like '%insert into legal_hold%'`,
+      );
+      return rowCount === 1;
+    });
+  });
+  await placing;
+  expect(await erasing).toBe(
+    `contract ${contractRef} is on hold: lawsuit; ${2 * PAGE} payloads were erased before that`,
+  );
+  expect(await countErased(contractRef)).toBe(2 * PAGE);
+
+  await endHold(pool, { contractRef, actor: 'cli:ada', reason: 'settled' });
+  expect(await erasePayloads(pool, { contractRef }, by)).toBe(1);
 });

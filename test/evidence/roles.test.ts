@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { erasePayloads } from '../../src/pipeline/evidence/erase.ts';
 import { type Evidence, linesOf, makeEvidence, sealAll, verifyAll } from './support.ts';
 
 let evidence: Evidence;
@@ -46,10 +47,13 @@ test('it has no way to a single partition', async () => {
     await expect(application.query(`delete from ${name}`)).rejects.toThrow('permission denied');
 });
 
-test('it can do all that the product does: settle, seal, check, make partitions', async () => {
+test('it can do all that the product does: settle, seal, erase, check, make partitions', async () => {
   const pool = application;
   await pool.query("update delivery set at_risk_at = now() where delivery_id = 'none'");
   expect((await sealAll(pool)).length).toBeGreaterThan(0);
+  expect(
+    await erasePayloads(pool, { deliveryId: evidence.cancelled }, { actor: 'test', reason: 'a test' }),
+  ).toBe(1);
   await pool.query('select ensure_partitions(3)');
   await pool.query("select drop_month('event', '1999-01', 10)");
   expect(linesOf(await verifyAll(pool))).toEqual([]);

@@ -2,7 +2,7 @@ import { readDetailText } from '../../domain/audit/chain.ts';
 import type { OperationRow } from '../../domain/audit/facts.ts';
 import type { Findings } from '../../domain/audit/finding.ts';
 import { monthOfId } from '../../domain/audit/seal.ts';
-import { listOperationsOf } from '../../store/evidence/operations.ts';
+import { readOperationsOf } from '../../store/evidence/operations.ts';
 import type { Queryable } from '../../store/pool.ts';
 
 /** Under what operations on retention stand. */
@@ -36,7 +36,7 @@ export async function readDropped(db: Queryable, findings?: Findings): Promise<D
   const months: DroppedMonth[] = [];
   const keptOf = new Map<string, readonly string[]>();
   const subjectIds = [RETENTION];
-  for (const operation of await listOperationsOf(db, { subjectIds, from: '1970-01-01', to: undefined })) {
+  for await (const operation of readOperationsOf(db, { subjectIds, from: '1970-01-01', to: undefined })) {
     const dropped = toMonth(operation);
     if (dropped === undefined) continue;
     const { kind, month } = dropped;

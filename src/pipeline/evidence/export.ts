@@ -10,7 +10,7 @@ import type { DeliveryFacts, OperationRow } from '../../domain/audit/facts.ts';
 import type { Signer } from '../../domain/audit/seal.ts';
 import { Refusal } from '../../domain/refusal.ts';
 import { version } from '../../runtime/build-info.ts';
-import { listLastSettingsBefore, listOperationsOf } from '../../store/evidence/operations.ts';
+import { listLastSettingsBefore, readOperationsOf } from '../../store/evidence/operations.ts';
 import { listDeliveriesAsked, type Question } from '../../store/evidence/questions.ts';
 import { findLeaves, type StoredLeaf } from '../../store/evidence/seal-leaves.ts';
 import { findLastSeal, type StoredSeal } from '../../store/evidence/seals.ts';
@@ -81,12 +81,13 @@ async function readKnown(db: Queryable, ids: readonly string[]): Promise<Known> 
   const ends = facts.map((f) => f.delivery.ended_at).toSorted(byText);
   const from = facts.map((f) => f.delivery.created_at).toSorted(byText)[0] as string;
   const before = await listLastSettingsBefore(db, { endpointIds: endpoints, before: from });
-  const meanwhile = await listOperationsOf(db, {
+  const meanwhile = readOperationsOf(db, {
     subjectIds: [...new Set([...endpoints, ...contracts])],
     from,
     to: ends.includes(null) ? undefined : (ends.at(-1) ?? undefined),
   });
-  const operations = [...before, ...meanwhile];
+  const operations = [...before];
+  for await (const operation of meanwhile) operations.push(operation);
   return {
     facts,
     operations,

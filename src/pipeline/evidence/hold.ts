@@ -1,7 +1,7 @@
 import { Refusal } from '../../domain/refusal.ts';
-import { insertHold, releaseHold } from '../../store/evidence/holds.ts';
+import { insertHold, lockHolds, releaseHold } from '../../store/evidence/holds.ts';
 import { insertOperation } from '../../store/operations.ts';
-import { inTransaction, type Pool } from '../../store/pool.ts';
+import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
 
 interface HoldRequest {
   readonly contractRef: string;
@@ -26,6 +26,17 @@ export async function endHold(pool: Pool, request: HoldRequest): Promise<void> {
       throw new Refusal('not_found', `contract ${request.contractRef} is not on hold`);
     }
     await insertOperation(db, toOperation('hold.released', request));
+  });
+}
+
+/**
+ * Runs `work`, which removes what no hold keeps, in a transaction in which no hold is placed: one that is asked for
+ * meanwhile is answered when it is through, and what is there then stays.
+ */
+export function whileHoldsStand<T>(pool: Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+  return inTransaction(pool, async (db) => {
+    await lockHolds(db);
+    return work(db);
   });
 }
 

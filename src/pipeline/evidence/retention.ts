@@ -9,11 +9,13 @@ import {
   type ExpiredMonth,
   insertRetentionMonth,
   listExpiredMonths,
+  type RemovedPage,
 } from '../../store/evidence/retention.ts';
 import { withLock } from '../../store/lock.ts';
 import { insertOperation } from '../../store/operations.ts';
 import { inTransaction, isTransient, type Pool } from '../../store/pool.ts';
 import { RETENTION } from './dropped.ts';
+import { whileHoldsStand } from './hold.ts';
 
 export interface RetentionOptions {
   readonly pool: Pool;
@@ -30,7 +32,10 @@ export interface RetentionOptions {
 export interface RetainedMonth {
   readonly kind: 'reminder' | 'event';
   readonly month: string;
-  /** waits: it has too many deliveries that must be kept. kept: nothing more of it may go. */
+  /**
+   * waits: it has too many deliveries that must be kept, or was dropped less than a month ago. kept: nothing more of it
+   * may go.
+   */
   readonly result: 'dropped' | 'waits' | 'kept' | 'interrupted';
   /** Deliveries that went, or would go. */
   readonly removed: number;
@@ -46,7 +51,8 @@ const DELETE_PAGE = 500;
 /**
  * Drops the evidence that is older than it is kept, month by month: first the deliveries that may go, in bounded
  * statements, then the month's partitions as a whole. Deliveries that have not ended, or whose contract is on hold, stay
- * with all that belongs to them. What is dropped is told by operations, which are sealed.
+ * with all that belongs to them. What is dropped is told by operations, which are sealed; so that these stay few, a month
+ * of which something was kept is dropped again only when nothing must be kept any more, or a month later.
  *
  * @returns undefined: another process is at it
  */
@@ -81,8 +87,11 @@ async function retainMonth(
   const { kind } = month;
   const counted = await count(month, each, options);
   const report = { kind, month: month.month, removed: counted.expired, kept: counted.kept };
-  if (counted.kept > MAX_KEPT) return { ...report, result: 'waits' };
-  if (counted.expired === 0 && counted.kept > 0 && month.wasDropped) return { ...report, result: 'kept' };
+  if (counted.kept > MAX_KEPT) return { ...report, removed: 0, result: 'waits' };
+  if (counted.kept > 0 && month.wasDropped) {
+    if (counted.expired === 0) return { ...report, result: 'kept' };
+    if (month.wasDroppedLately) return { ...report, removed: 0, result: 'waits' };
+  }
   if (options.dryRun === true) return { ...report, result: 'dropped' };
 
   const detail = { kind, month: month.month, older_than: each.olderThan, open_to_past: month.isOpenToPast };
@@ -140,14 +149,17 @@ async function remove(
   let removed = 0;
   for (let after: string | undefined = month.lower; after !== undefined; ) {
     if (signal?.aborted === true) return undefined;
-    const page = await deleteExpired(pool, { ...each, after, upper: month.upper, limit: DELETE_PAGE });
+    const next = { ...each, after, upper: month.upper, limit: DELETE_PAGE };
+    const page: RemovedPage = await whileHoldsStand(pool, (db) => deleteExpired(db, next));
     removed += page.deleted;
     after = page.last;
   }
   if (each.kind === 'reminder') return removed;
   for (let after: string | undefined = ''; after !== undefined; ) {
     if (signal?.aborted === true) return undefined;
-    after = (await deleteUnwantedEvents(pool, { after, month: month.month, limit: COUNT_PAGE })).last;
+    const next = { after, month: month.month, limit: COUNT_PAGE };
+    const page: RemovedPage = await whileHoldsStand(pool, (db) => deleteUnwantedEvents(db, next));
+    after = page.last;
   }
   return removed;
 }

@@ -25,6 +25,7 @@ import { takeUnsealed, type Unsealed } from '../../store/evidence/unsealed.ts';
 import { withLock } from '../../store/lock.ts';
 import { insertNotice } from '../../store/notices.ts';
 import { inTransaction, type Pool, type Queryable } from '../../store/pool.ts';
+import { type Dropped, readDropped } from './dropped.ts';
 
 export interface SealingOptions {
   readonly pool: Pool;
@@ -59,12 +60,16 @@ export function sealWaiting(options: SealingOptions): Promise<StoredSeal[] | und
   const { pool, memory = {}, signal } = options;
   return withLock(pool, 'duepost.sealing', async () => {
     const seals: StoredSeal[] = [];
+    let dropped: Promise<Dropped> | undefined;
+    const readDroppedOnce = (db: Queryable): Promise<Dropped> => (dropped ??= readDropped(db));
     while (signal?.aborted !== true) {
       memory.last = await requireContinued(pool, memory);
-      const made = await inTransaction(pool, (db) => sealOnce(db, options));
+      const made = await inTransaction(pool, (db) => sealOnce(db, options, readDroppedOnce));
       if (made === undefined) break;
-      memory.last = made;
-      seals.push(made);
+      // Of what it took there may be nothing left to seal; what comes after it waits all the same.
+      if (made.seal === undefined) continue;
+      memory.last = made.seal;
+      seals.push(made.seal);
     }
     return seals;
   });
@@ -81,11 +86,19 @@ async function requireContinued(db: Queryable, { last: seen }: SealMemory): Prom
   );
 }
 
-async function sealOnce(db: Queryable, { signer, log }: SealingOptions): Promise<StoredSeal | undefined> {
+/** @returns undefined: nothing waits; without a seal: nothing is left of what waited longest */
+async function sealOnce(
+  db: Queryable,
+  { signer, log }: SealingOptions,
+  readDroppedOnce: (db: Queryable) => Promise<Dropped>,
+): Promise<{ readonly seal: StoredSeal | undefined } | undefined> {
   const waiting = await takeUnsealed(db, MAX_LEAVES);
   if (waiting.length === 0) return undefined;
   const leaves = await readLeaves(db, waiting);
-  for (const lost of waiting.filter((w) => !leaves.some((l) => l.waiting === w))) {
+  const there = new Set(leaves.map((l) => l.waiting));
+  for (const lost of waiting.filter((w) => !there.has(w))) {
+    // What retention drops leaves the queue with it; it did not always.
+    if (lost.kind !== 'operation' && (await readDroppedOnce(db)).covers(lost.kind, lost.subjectId)) continue;
     // Sealing goes on; the check of the store names it, too.
     log.error('unsealed_evidence_is_missing', {
       kind: lost.kind,
@@ -94,7 +107,7 @@ async function sealOnce(db: Queryable, { signer, log }: SealingOptions): Promise
       entry: lost.entry,
     });
   }
-  if (leaves.length === 0) return undefined;
+  if (leaves.length === 0) return { seal: undefined };
   const { seal, stored } = await compose(db, leaves, signer);
   await insertSeal(db, seal, stored);
   await insertNotice(db, {
@@ -106,7 +119,7 @@ async function sealOnce(db: Queryable, { signer, log }: SealingOptions): Promise
     },
   });
   log.info('sealed', { seal: seal.number, leaves: leaves.length, sha256: seal.sha256.toString('hex') });
-  return seal;
+  return { seal };
 }
 
 async function readLeaves(db: Queryable, waiting: readonly Unsealed[]): Promise<NewLeaf[]> {

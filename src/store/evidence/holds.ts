@@ -24,6 +24,11 @@ export async function insertHold(
   return result.rowCount === 1;
 }
 
+/** Lets nobody place or release a hold until the transaction ends; what is read after this sees all that were placed. */
+export async function lockHolds(db: Queryable): Promise<void> {
+  await db.query({ text: 'lock table legal_hold in share mode', values: [] });
+}
+
 /** Releases a hold; false: none is in force. */
 export async function releaseHold(
   db: Queryable,

@@ -19,10 +19,28 @@ export async function findOperations(
   return new Map((result.rows as OperationRow[]).map((row) => [row.operation_id, row]));
 }
 
-/** Operations on subjects within a period, oldest first; `to` undefined: until now. */
-export async function listOperationsOf(
+const PAGE = 1_000;
+
+/** All operations on subjects within a period, oldest first, read in pages; `to` undefined: until now. */
+export async function* readOperationsOf(db: Queryable, of: OperationsAsked): AsyncGenerator<OperationRow> {
+  for (let after = '0'; ; ) {
+    const page = await listOperationsOf(db, { ...of, after, limit: PAGE });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = last.operation_id;
+  }
+}
+
+interface OperationsAsked {
+  readonly subjectIds: readonly string[];
+  readonly from: string;
+  readonly to: string | undefined;
+}
+
+async function listOperationsOf(
   db: Queryable,
-  of: { readonly subjectIds: readonly string[]; readonly from: string; readonly to: string | undefined },
+  of: OperationsAsked & { readonly after: string; readonly limit: number },
 ): Promise<OperationRow[]> {
   const result = await db.query({
     name: 'list_operations_of',
@@ -32,9 +50,10 @@ export async function listOperationsOf(
        where subject_id = any($1)
          and at >= $2::timestamptz
          and ($3::timestamptz is null or at <= $3::timestamptz)
+         and operation_id > $4::bigint
        order by operation_id
-       limit 10000`,
-    values: [of.subjectIds, of.from, of.to ?? null],
+       limit $5`,
+    values: [of.subjectIds, of.from, of.to ?? null, of.after, of.limit],
     types: FACT_TYPES,
   });
   return result.rows as OperationRow[];

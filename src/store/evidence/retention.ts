@@ -12,6 +12,14 @@ export interface ExpiredMonth {
   /** Whether dropping began and was not finished, by a process that died. */
   readonly isBegun: boolean;
   readonly wasDropped: boolean;
+  /** Within a month. */
+  readonly wasDroppedLately: boolean;
+}
+
+/** What was removed of a page; last undefined: the end. */
+export interface RemovedPage {
+  readonly deleted: number;
+  readonly last: string | undefined;
 }
 
 /** What may be dropped of a kind, and after how long: `10 years`, `365 days`. */
@@ -28,6 +36,7 @@ export async function listExpiredMonths(db: Queryable, { kind, keep }: Class): P
     upper: string;
     begun: boolean;
     dropped: boolean;
+    lately: boolean;
   }>({
     name: 'list_expired_months',
     text: `
@@ -39,7 +48,8 @@ export async function listExpiredMonths(db: Queryable, { kind, keep }: Class): P
       )
       select p.month, substring(p.bounds from 'FROM \\(''([^'']+)''\\)') as lower,
              substring(p.bounds from 'TO \\(''([^'']+)''\\)') as upper,
-             m.begun_at is not null and m.dropped_at is null as begun, m.dropped_at is not null as dropped
+             m.begun_at is not null and m.dropped_at is null as begun, m.dropped_at is not null as dropped,
+             m.dropped_at is not null and m.dropped_at > now() - interval '1 month' as lately
         from part p
         left join retention_month m on m.kind = $1 and m.month = p.month
        where (p.month || '-01')::timestamp at time zone 'UTC' + interval '1 month' + $2::interval <= now()
@@ -54,6 +64,7 @@ export async function listExpiredMonths(db: Queryable, { kind, keep }: Class): P
     isOpenToPast: row.lower === null,
     isBegun: row.begun,
     wasDropped: row.dropped,
+    wasDroppedLately: row.lately,
   }));
 }
 
@@ -91,13 +102,15 @@ export async function countExpired(
 }
 
 /**
- * Removes the next deliveries of a month that may go, with their reminders, events and bodies; an event goes with its
- * last delivery. What became of them since is looked at again under their locks.
+ * Removes the next deliveries of a month that may go, with their reminders, events and bodies, and what of them waits to
+ * be sealed; an event goes with its last delivery. What became of them since is looked at again under their locks.
+ *
+ * The caller holds the lock on holds.
  */
 export async function deleteExpired(
   db: Queryable,
   page: Class & { readonly after: string; readonly upper: string; readonly limit: number },
-): Promise<{ deleted: number; last: string | undefined }> {
+): Promise<RemovedPage> {
   const result = await db.query<{ deleted: number; last: string | null }>({
     name: 'delete_expired',
     text: `
@@ -116,6 +129,10 @@ export async function deleteExpired(
          using page p
          where d.delivery_id = p.delivery_id
         returning d.delivery_id, d.reminder_id, d.event_id
+      ), queued as (
+        delete from unsealed u
+         using gone g
+         where u.subject_id = g.delivery_id
       ), reminders as (
         delete from reminder r
          using gone g
@@ -142,11 +159,15 @@ export async function deleteExpired(
   return { deleted: row?.deleted ?? 0, last: row?.last ?? undefined };
 }
 
-/** Removes the next events of a month that have no delivery, because no endpoint wanted them; last undefined: the end. */
+/**
+ * Removes the next events of a month that have no delivery, because no endpoint wanted them.
+ *
+ * The caller holds the lock on holds.
+ */
 export async function deleteUnwantedEvents(
   db: Queryable,
   page: { readonly after: string; readonly month: string; readonly limit: number },
-): Promise<{ deleted: number; last: string | undefined }> {
+): Promise<RemovedPage> {
   const result = await db.query<{ deleted: number; last: string | null }>({
     name: 'delete_unwanted_events',
     text: `
