@@ -20,6 +20,9 @@ export class CallError extends Error {
 /** This process or machine ran out of something: nobody else's fault. */
 const LOCAL = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS', 'EADDRNOTAVAIL']);
 
+/** A call was given to a connection that this side had closed: a mistake of ours. */
+const CLOSED_HERE = new Set(['UND_ERR_DESTROYED', 'UND_ERR_CLOSED']);
+
 /** The line died; nothing is wrong with what was said on it. */
 const RESETS = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'ETIMEDOUT', 'UND_ERR_SOCKET']);
 
@@ -39,7 +42,7 @@ const INVALID = new Set([
 export function classifyFailure(error: unknown, line: Line | undefined): Failure | undefined {
   const code = codeOf(error);
   if (error instanceof CallError) return { error: error.code, detail: detail(error.message) };
-  if (code === undefined) return undefined;
+  if (code === undefined || CLOSED_HERE.has(code)) return undefined;
   if (INVALID.has(code)) return { error: 'invalid_request', detail: code };
   if (LOCAL.has(code))
     return { error: 'local_failure', detail: `this machine cannot open a connection (${code})` };
