@@ -96,8 +96,8 @@ async function prepare() {
     timeoutMs: 10_000,
     holder: 'measure',
     maxPerEndpoint: 10_000,
-    inHand: new Set(),
-    inFlight: new Map(),
+    inHand: new Map(),
+    taken: new Map(),
   });
   return ids;
 }
