@@ -18,6 +18,8 @@ export interface CommandsOptions {
   readonly log: Log;
   /** The exchange of commands that could not be accepted. */
   readonly rejected: string;
+  /** What the names of all queues of ours begin with, before a dot. */
+  readonly prefix: string;
   readonly maxBodyBytes: number;
   /** By routing key. */
   readonly handlers: Readonly<Record<string, CommandHandler>>;
@@ -148,7 +150,10 @@ function readObject({ body, properties }: Incoming, maxBytes: number): Record<st
   throw new Refusal('invalid_request', 'the body must be a JSON object');
 }
 
-/** An answer that cannot be given is not worth the command: whoever waits for it asks again, with the same key. */
+/**
+ * An answer that cannot be given is not worth the command: whoever waits for it asks again, with the same key. Nor is one
+ * given into a queue of ours, where those who send commands may write nothing.
+ */
 async function reply(
   options: CommandsOptions,
   message: Incoming,
@@ -156,6 +161,10 @@ async function reply(
 ): Promise<void> {
   const { replyTo, correlationId } = message.properties;
   if (replyTo === undefined || replyTo === '') return;
+  if (replyTo.startsWith(`${options.prefix}.`)) {
+    options.log.warn('reply_not_delivered', { error: 'reply_to names a queue of duepost itself' });
+    return;
+  }
   try {
     await options.publisher.publish({
       exchange: '',

@@ -41,6 +41,7 @@ export function startIngress(config: Config, log: Log, { meters, traces, readine
           publisher: parts.publisher,
           log,
           rejected: names.commandsRejected,
+          prefix: config.broker.prefix,
           maxBodyBytes: config.limits.maxPayloadBytes + ENVELOPE_BYTES,
           traces,
           onAnswered: (command, result) => answered([command, result]),

@@ -65,6 +65,7 @@ describe('commands about different contracts', () => {
       publisher,
       log: recordLog().log,
       rejected: 'nothing is rejected here',
+      prefix: product.config.broker.prefix,
       maxBodyBytes: 10_000,
       handlers: commandHandlers({
         reminders,
@@ -94,6 +95,7 @@ describe('a command that meets a fault of ours', () => {
       publisher: on.publisher,
       log: recordLog().log,
       rejected: on.names.commandsRejected,
+      prefix: on.config.prefix,
       maxBodyBytes: 1_000,
       // The key under which due wake-ups come.
       handlers: {

@@ -3,6 +3,7 @@ import { namesOf } from '../../src/broker/topology.ts';
 import { type AmqpClient, openAmqpClient } from '../support/amqp-client.ts';
 import { takeMessage } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
+import { until } from '../support/until.ts';
 
 let product: TestProduct;
 let client: AmqpClient;
@@ -16,6 +17,10 @@ afterAll(async () => {
   await client.close();
   await product.close();
 });
+
+function isGivenUp({ event, fields }: { event: string; fields: Record<string, unknown> }): boolean {
+  return event === 'reply_not_delivered' && fields['error'] === 'reply_to names a queue of duepost itself';
+}
 
 const EVENT = { v: 1, type: 'order.created', payload: {} };
 
@@ -37,6 +42,19 @@ test.each([
   expect(message.properties.headers?.['x-duepost-error']).toMatch(new RegExp(`^${code}: .`));
   expect(message.properties.correlationId).toBe(answer['correlation_id']);
   expect(message.fields.routingKey).toBe(routingKey);
+});
+
+test('no answer goes into the queues of duepost, whoever asks for it there', async () => {
+  const { deliveries, deadLetters } = namesOf(product.config.broker.prefix);
+  const body = Buffer.from(JSON.stringify(EVENT));
+  await client.send('event.publish', body, { replyTo: deadLetters, messageId: 'k2' });
+  await client.send('event.publish', Buffer.from('{}'), { replyTo: deliveries, messageId: 'k3' });
+  // The commands themselves are taken as any.
+  await takeMessage(product, namesOf(product.config.broker.prefix).commandsRejected);
+  await until('both answers to be given up', () => product.recorded.lines.filter(isGivenUp).length === 2);
+  expect(await client.call('event.publish', body, { messageId: 'k2' })).toMatchObject({ duplicate: true });
+  for (const queue of [deliveries, deadLetters])
+    expect(await product.parts.publisher.countReady(queue)).toBe(0);
 });
 
 test('what cannot be answered is set aside all the same, and the next command is taken', async () => {

@@ -223,7 +223,10 @@ const COMMAND_PROPERTIES = object(
       type: 'string',
       description: 'AMQP property: the key, if the body has no `idempotency_key`.',
     },
-    reply_to: { type: 'string', description: 'AMQP property: a queue, or `amq.rabbitmq.reply-to`.' },
+    reply_to: {
+      type: 'string',
+      description: 'AMQP property: `amq.rabbitmq.reply-to`, or a queue, but none of duepost itself.',
+    },
     correlation_id: { type: 'string', description: 'AMQP property: comes back with the answer.' },
   },
   [],
