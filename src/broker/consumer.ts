@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { backoffMs, pause } from '../runtime/backoff.ts';
 import { killPoint } from '../runtime/kill-point.ts';
@@ -6,16 +7,18 @@ import { type AckWindow, createAckWindow } from './ack-window.ts';
 import { type BrokerConfig, keepLine, waitBriefly } from './connection.ts';
 import { type Incoming, readMessage } from './incoming.ts';
 import { SetAsideFullError } from './outgoing.ts';
+import { createParking, type Parking, type Places } from './parking.ts';
 
 export interface ConsumerOptions {
   readonly config: BrokerConfig;
   readonly log: Log;
   readonly queue: string;
-  /** How many messages are in hand at once, at most. */
+  /** How many messages are in hand at once, at most; those that wait for room do not count. */
   readonly prefetch: number;
   /**
    * Resolves when the message is done with, whatever came of it; rejects for a fault of ours: it comes again. With a
-   * SetAsideFullError only this message is waited with, while others are taken.
+   * SetAsideFullError only this message is waited with, while others are taken: as long as no more wait than ten times
+   * the prefetch.
    */
   readonly handle: (message: Incoming) => Promise<void>;
   /**
@@ -28,6 +31,8 @@ export interface ConsumerOptions {
 export interface Consumer {
   /** Whether messages are being taken. */
   isAttached(): boolean;
+  /** Whether so many messages wait for room where they are set aside that no others are taken. */
+  isBlocked(): boolean;
   /** How many messages are being handled. */
   inHand(): number;
   /** Stops taking, waits for what is in hand and acknowledges it, then disconnects. */
@@ -48,7 +53,10 @@ interface Session {
   /** Tags of messages that met a fault; they are kept until we are well again. */
   readonly failed: number[];
   inHand: number;
+  readonly parking: Parking;
   consumerTag: string | undefined;
+  /** Under way: another consumer takes the place of the present one. */
+  renewal: Promise<void> | undefined;
   isHolding: boolean;
   isOver: boolean;
   isFlushing: boolean;
@@ -56,10 +64,6 @@ interface Session {
 }
 
 const LONGEST_BACKOFF_MS = 30_000;
-/** Doubles each time a message comes back: the delivery limit of a queue then is an hour away. */
-const FIRST_PARKING_MS = 1_000;
-/** Well under the time after which the broker takes a channel for stuck whose messages are not acknowledged. */
-const LONGEST_PARKING_MS = 300_000;
 
 /**
  * Takes messages from a queue, on a connection of its own, and acknowledges each when its handler is done.
@@ -69,6 +73,8 @@ const LONGEST_PARKING_MS = 300_000;
 export async function startConsumer(options: ConsumerOptions): Promise<Consumer> {
   const { config, log, queue } = options;
   const stopping = new AbortController();
+  // Every message that is parked listens; Node takes more than ten for a leak.
+  setMaxListeners(0, stopping.signal);
   const counters: ConsumerCounters = { taken: 0, acknowledged: 0, givenBack: 0 };
   const sessions = new Set<Session>();
   let current: Session | undefined;
@@ -82,7 +88,9 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
       window: createAckWindow(),
       failed: [],
       inHand: 0,
+      parking: createParking(options.prefetch),
       consumerTag: undefined,
+      renewal: undefined,
       isHolding: false,
       isOver: false,
       isFlushing: false,
@@ -103,9 +111,10 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
 
   async function consume(session: Session): Promise<void> {
     if (stopping.signal.aborted || session.isOver) return;
+    const places = session.parking.begin();
     const onMessage = (message: ConsumeMessage | null): void => {
       if (message === null) void consumeAgain(session);
-      else void take(session, message);
+      else void take(session, message, places);
     };
     session.consumerTag = (await session.channel.consume(queue, onMessage)).consumerTag;
   }
@@ -117,7 +126,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
     if (!session.isHolding) await consume(session).catch(() => undefined);
   }
 
-  async function take(session: Session, message: ConsumeMessage): Promise<void> {
+  async function take(session: Session, message: ConsumeMessage, places: Places): Promise<void> {
     const tag = message.fields.deliveryTag;
     // Left to the broker: it comes again when the channel ends.
     if (stopping.signal.aborted || session.isOver) return;
@@ -137,7 +146,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
     } catch (error) {
       if (error instanceof SetAsideFullError) {
         log.fault('consumer.parked', error, { queue, messageId: message.properties.messageId });
-        void park(session, tag, incoming.deliveryCount ?? 0);
+        void park(session, { tag, timesBack: incoming.deliveryCount ?? 0, places });
         return;
       }
       session.failed.push(tag);
@@ -165,6 +174,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
     session.isHolding = true;
     faults += 1;
     try {
+      await session.renewal;
       await cancel(session);
       await empty(session);
       do {
@@ -189,9 +199,32 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
   }
 
   /** Keeps one message back, and gives it back later; the others go on. */
-  async function park(session: Session, tag: number, timesBack: number): Promise<void> {
-    await pause(Math.min(LONGEST_PARKING_MS, FIRST_PARKING_MS * 2 ** timesBack), stopping.signal);
+  async function park(
+    session: Session,
+    { tag, timesBack, places }: { tag: number; timesBack: number; places: Places },
+  ): Promise<void> {
+    const isOver = session.parking.wait(places, timesBack, stopping.signal);
+    renew(session);
+    await isOver;
     if (!stopping.signal.aborted) giveBack(session, [tag]);
+  }
+
+  /** Where what is parked leaves few places, goes on with a new consumer: its places are free. */
+  function renew(session: Session): void {
+    const { channel, consumerTag: before, parking, renewal, isHolding, isOver } = session;
+    if (before === undefined || renewal !== undefined || isHolding || isOver) return;
+    if (stopping.signal.aborted || !parking.isCrowded()) return;
+    session.renewal = consume(session)
+      .then(() => channel.cancel(before))
+      .then(
+        () => {
+          session.renewal = undefined;
+          // Meanwhile the new one's may have been taken as well.
+          renew(session);
+        },
+        // Only a channel that has ended rejects.
+        () => undefined,
+      );
   }
 
   function giveBack(session: Session, tags: readonly number[]): void {
@@ -241,6 +274,7 @@ export async function startConsumer(options: ConsumerOptions): Promise<Consumer>
 
   return {
     isAttached: () => current?.consumerTag !== undefined,
+    isBlocked: () => current?.parking.isBlocked() ?? false,
     inHand: () => [...sessions].reduce((sum, session) => sum + session.inHand, 0),
     stop() {
       stopped ??= (async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
+import type { ConsumerOptions } from '../../src/broker/consumer.ts';
 import type { Incoming } from '../../src/broker/incoming.ts';
-import { type Outgoing, PublishError } from '../../src/broker/outgoing.ts';
+import { type Outgoing, PublishError, SetAsideFullError } from '../../src/broker/outgoing.ts';
 import { setAside } from '../../src/broker/set-aside.ts';
 import { encodeWakeUp, parseWakeUp } from '../../src/domain/wakeup.ts';
 import { gate, numbered, PATIENT, setUpConsuming } from '../support/consuming.ts';
@@ -8,6 +9,21 @@ import { recordLog } from '../support/recorded-log.ts';
 
 const VALID = encodeWakeUp({ deliveryId: 'dlv_01h2xcejqtf2nbrexx3vqjhp41', attempt: 1 });
 const on = setUpConsuming();
+
+/** Handles everything but what is forged: that finds no room until some is made. */
+function partly(done: string[]): ConsumerOptions['handle'] & { makeRoom(): void } {
+  let isFull = true;
+  const handle = async ({ body }: Incoming): Promise<void> => {
+    if (isFull && String(body) === 'forged')
+      throw new SetAsideFullError('poison', new PublishError('nacked', 'refused'));
+    done.push(String(body));
+  };
+  return Object.assign(handle, {
+    makeRoom() {
+      isFull = false;
+    },
+  });
+}
 
 describe('a consumer that meets a fault', () => {
   it.each([1, 20])('gets past a message nobody understands with a prefetch of %d', async (prefetch) => {
@@ -153,6 +169,30 @@ describe('a consumer that meets a fault', () => {
     await vi.waitFor(() => expect(consumer.counters.acknowledged).toBe(31), PATIENT);
     await consumer.stop();
     expect([await on.countLeft(on.names.deliveries), await on.countLeft(on.names.poison)]).toEqual([0, 1]);
+  });
+
+  it('takes what comes after more messages that find no room than it may have in hand', async () => {
+    const done: string[] = [];
+    const consumer = await on.start({ prefetch: 4, handle: partly(done) });
+    await on.put(...Array.from({ length: 20 }, () => 'forged'), ...numbered(30));
+    await vi.waitFor(() => expect(done).toHaveLength(30), PATIENT);
+    expect([consumer.isAttached(), consumer.isBlocked()]).toEqual([true, false]);
+    await consumer.stop();
+    await vi.waitFor(async () => expect(await on.countLeft(on.names.deliveries)).toBe(20), PATIENT);
+  });
+
+  it('says that it takes nothing when too many find no room, and takes the others once they do', async () => {
+    const done: string[] = [];
+    const handle = partly(done);
+    const consumer = await on.start({ prefetch: 2, handle });
+    await on.put(...Array.from({ length: 60 }, () => 'forged'), ...numbered(5));
+    await vi.waitFor(() => expect(consumer.isBlocked()).toBe(true), PATIENT);
+    expect(done).toEqual([]);
+    handle.makeRoom();
+    await vi.waitFor(() => expect(done).toHaveLength(65), PATIENT);
+    expect(consumer.isBlocked()).toBe(false);
+    await consumer.stop();
+    expect(await on.countLeft(on.names.deliveries)).toBe(0);
   });
 
   it('can be stopped during a fault, and leaves the message to others', async () => {
