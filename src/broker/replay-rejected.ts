@@ -44,8 +44,8 @@ export function replayRejected(
 /**
  * Shows rejected commands, oldest first, and leaves them where they are.
  *
- * They are taken and given back, which counts towards the delivery limit that RabbitMQ 4 puts on every quorum queue
- * (20): not for a loop.
+ * They are taken and given back, which counts towards the delivery limit of their queue: a policy of the topology puts
+ * it far away, where RabbitMQ 4 would drop them at 20.
  *
  * @returns how many were shown
  */

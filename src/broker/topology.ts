@@ -64,6 +64,10 @@ export interface Topology {
 export const LEFT_TIER = 'wake';
 const DELIVERY_LIMIT = 20;
 const MAX_IN_TIER = 1_000_000;
+/**
+ * Looking at a message and giving it back counts. RabbitMQ 4 drops at 20 where nothing is said; 3.10 knows no "never".
+ */
+const DELIVERY_LIMIT_SET_ASIDE = 1_000_000;
 const MAX_SET_ASIDE = 100_000;
 const MAX_SET_ASIDE_BYTES = 1024 ** 3;
 
@@ -123,12 +127,17 @@ export function topologyOf(prefix: string): Topology {
         routingKey: tierOf(TIER_SECONDS[tier] as number),
       })),
     ],
-    // Tunable, and therefore a policy instead of an argument.
+    // Tunable, or added later, and therefore policies instead of arguments.
     policies: [
       {
         name: `${prefix}-delay`,
         pattern: `^${escapePattern(prefix)}\\.v1\\.delay\\.`,
         definition: { 'max-length': MAX_IN_TIER },
+      },
+      {
+        name: `${prefix}-set-aside`,
+        pattern: `^(${setAside.map(escapePattern).join('|')})$`,
+        definition: { 'delivery-limit': DELIVERY_LIMIT_SET_ASIDE },
       },
     ],
   };
