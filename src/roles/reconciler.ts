@@ -84,7 +84,8 @@ export function startReconciler(config: Config, log: Log, { meters, readiness }:
       return { again };
     });
     const onPublished = (count: number): void => counts.notices([], count);
-    loop('notify', NOTICE_INTERVAL_MS, () => notify({ ...parts, names, onPublished }));
+    const toldPeople = new Set<string>();
+    loop('notify', NOTICE_INTERVAL_MS, () => notify({ ...parts, names, toldPeople, onPublished }));
     loop('at_risk', config.reconciler.intervalMs, () => riskWatch.watch());
     loop('observe', config.reconciler.intervalMs, async () => {
       await observer.observe();

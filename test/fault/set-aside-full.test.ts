@@ -24,7 +24,8 @@ async function narrow(queue: string): Promise<() => Promise<void>> {
 async function readiness(): Promise<{ status: number; checks: Record<string, string> }> {
   const line = product.recorded.lines.findLast(({ event }) => event === 'http_listening');
   const response = await fetch(`${line?.fields['url']}/readyz`);
-  return { status: response.status, checks: (await response.json()).checks };
+  const { checks } = (await response.json()) as { checks: Record<string, string> };
+  return { status: response.status, checks };
 }
 
 beforeAll(async () => {

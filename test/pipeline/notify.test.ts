@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withConnection } from '../../src/broker/connection.ts';
 import { namesOf } from '../../src/broker/topology.ts';
+import { applyTopology } from '../../src/broker/topology-apply.ts';
 import { createTellDelivered } from '../../src/pipeline/deliver/tell-delivered.ts';
 import { notify } from '../../src/pipeline/reconcile/notify.ts';
 import { insertNotice, listNotices } from '../../src/store/notices.ts';
@@ -60,7 +61,12 @@ test('a full dead-letters queue holds up none of the notices behind it', async (
   );
   await insertNotice(pool, { name: 'delivery.at_risk', body: { delivery_id: 'dlv_risk' } });
   const counts: number[] = [];
-  const options = { ...product.parts, names, onPublished: (count: number) => counts.push(count) };
+  const options = {
+    ...product.parts,
+    names,
+    toldPeople: new Set<string>(),
+    onPublished: (count: number) => counts.push(count),
+  };
 
   await expect(notify(options)).rejects.toMatchObject({ failure: 'nacked' });
   const waiting = await listNotices(pool, { after: undefined, limit: 1_000 });
@@ -82,12 +88,39 @@ test('a notice that people cannot take is not told to others with every pass', a
   await pool.query('delete from notice');
   for (const id of ['dlv_a', 'dlv_b', 'dlv_c'])
     await insertNotice(pool, { name: 'delivery.dead_lettered', body: { delivery_id: id, dead_reason: 'x' } });
-  const options = { ...product.parts, names, onPublished: () => undefined };
+  const options = { ...product.parts, names, toldPeople: new Set<string>(), onPublished: () => undefined };
   for (let passes = 0; passes < 3; passes += 1) await notify(options).catch(() => undefined);
   const taken = 3 - (await listNotices(pool, { after: undefined, limit: 10 })).length;
   expect(taken).toBeLessThan(3);
   expect(await namesIn(subscriber)).toHaveLength(taken);
   await removeQueue(subscriber);
+});
+
+test('people are told once of a dead letter, however long the queue of another service refuses it', async () => {
+  const names = namesOf(product.config.broker.prefix);
+  const { pool } = product.parts;
+  const subscriber = `${product.config.broker.prefix}.full`;
+  await withConnection(product.config.broker, 'test', async (connection) => {
+    const channel = await connection.createChannel();
+    await channel.deleteQueue(names.deadLetters);
+    await channel.assertQueue(subscriber, {
+      arguments: { 'x-max-length': 0, 'x-overflow': 'reject-publish' },
+    });
+    await channel.bindQueue(subscriber, names.notifications, '#');
+    await channel.close();
+  });
+  await applyTopology(product.config.broker, product.recorded.log);
+  await pool.query('delete from notice');
+  const body = { delivery_id: 'dlv_1', dead_reason: 'attempts_exhausted' };
+  await insertNotice(pool, { name: 'delivery.dead_lettered', body });
+  const options = { ...product.parts, names, toldPeople: new Set<string>(), onPublished: () => undefined };
+  for (let passes = 0; passes < 3; passes += 1) {
+    await expect(notify(options)).rejects.toMatchObject({ failure: 'nacked' });
+  }
+  await removeQueue(subscriber);
+  await notify(options);
+  expect(await namesIn(names.deadLetters)).toEqual(['delivery.dead_lettered']);
+  expect(options.toldPeople.size).toBe(0);
 });
 
 test('a delivery is told as delivered under one message id, on whatever way', async () => {
@@ -101,7 +134,7 @@ test('a delivery is told as delivered under one message id, on whatever way', as
     name: 'delivery.delivered',
     body: { delivery_id: 'dlv_1', contract_ref: null },
   });
-  await notify({ ...product.parts, names, onPublished: () => undefined });
+  await notify({ ...product.parts, names, toldPeople: new Set<string>(), onPublished: () => undefined });
   await createTellDelivered({
     db: pool,
     publisher: product.parts.publisher,
@@ -121,7 +154,9 @@ test('notices wait while there is no connection, and the failure is told', async
   const before = await listNotices(pool, { after: undefined, limit: 1_000 });
   await insertNotice(pool, { name: 'endpoint.disabled', body: { endpoint_id: 'ep_1' } });
   await publisher.close();
-  await expect(notify({ pool, publisher, names, onPublished: () => undefined })).rejects.toMatchObject({
+  await expect(
+    notify({ pool, publisher, names, toldPeople: new Set<string>(), onPublished: () => undefined }),
+  ).rejects.toMatchObject({
     failure: 'not_connected',
   });
   expect(await listNotices(pool, { after: undefined, limit: 1_000 })).toHaveLength(before.length + 1);

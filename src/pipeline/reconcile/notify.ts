@@ -11,6 +11,8 @@ export interface NotifyOptions {
   readonly pool: Pool;
   readonly publisher: Publisher;
   readonly names: Pick<Names, 'notifications' | 'deadLetters'>;
+  /** Kept from pass to pass: notices that people have, while other services' queues refuse them. */
+  readonly toldPeople: Set<string>;
   /** Told how many the broker has confirmed. */
   readonly onPublished: (count: number) => void;
 }
@@ -31,7 +33,13 @@ export function notify(options: NotifyOptions): Promise<{ readonly again: false 
   });
 }
 
-async function notifyPages({ pool, publisher, names, onPublished }: NotifyOptions): Promise<void> {
+async function notifyPages({
+  pool,
+  publisher,
+  names,
+  toldPeople,
+  onPublished,
+}: NotifyOptions): Promise<void> {
   let failure: unknown;
   let isAway = false;
   let after: string | undefined;
@@ -44,6 +52,7 @@ async function notifyPages({ pool, publisher, names, onPublished }: NotifyOption
       pool,
       confirmed.map((n) => n.noticeId),
     );
+    for (const { noticeId } of confirmed) toldPeople.delete(noticeId);
     onPublished(confirmed.length);
     for (const result of results) {
       if (result.status === 'fulfilled') continue;
@@ -57,13 +66,14 @@ async function notifyPages({ pool, publisher, names, onPublished }: NotifyOption
   async function publishNotice({ name, body, noticeId }: Notice): Promise<void> {
     const { dead_reason, ...rest } = body;
     // The queue for people may be full, and then refuses: whoever listens is not told again with each pass.
-    if (name === 'delivery.dead_lettered') {
+    if (name === 'delivery.dead_lettered' && !toldPeople.has(noticeId)) {
       await publisher.publish({
         exchange: names.deadLetters,
         routingKey: name,
         messageId: `notice-${noticeId}`,
         body: Buffer.from(JSON.stringify({ v: 1, ...rest, dead_reason })),
       });
+      toldPeople.add(noticeId);
     }
     await publisher.publish({
       exchange: names.notifications,
