@@ -176,18 +176,21 @@ describe('retry now', () => {
     await attempted(deliveryId, 1);
     for (const force of [false, true]) {
       const answer = await retry(deliveryId, { force });
-      expect([answer.status, answer.body.code]).toEqual([409, 'transition_not_allowed']);
+      expect([answer.status, answer.body.code]).toEqual([409, 'already_delivered']);
     }
     const cancelled = await api.call('POST', `/v1/deliveries/${deliveryId}/cancel`);
-    expect([cancelled.status, cancelled.body.code]).toEqual([409, 'transition_not_allowed']);
-    // So that is the code to look for, and no other is promised.
+    expect([cancelled.status, cancelled.body.code]).toEqual([409, 'already_delivered']);
+    // So that is a code to look for, and it is promised.
     const promised = ['retry', 'cancel'].map((act) => {
       const { responses } = findOperation(api.document, 'POST', `/v1/deliveries/${deliveryId}/${act}`);
       return Object.keys(
         resolveLocal(api.document, responses[409]).content['application/problem+json'].examples,
       );
     });
-    expect(promised).toEqual([['transition_not_allowed', 'endpoint_disabled'], ['transition_not_allowed']]);
+    expect(promised).toEqual([
+      ['already_delivered', 'transition_not_allowed', 'endpoint_disabled'],
+      ['already_delivered', 'transition_not_allowed'],
+    ]);
     expect(receiver.effects()).toHaveLength(1);
   });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startPracticeReceiver } from '../../src/receiver/practice.ts';
 import { type AmqpClient, openAmqpClient } from '../support/amqp-client.ts';
 import { until } from '../support/until.ts';
-import { openTestApi, type TestApi } from './client.ts';
+import { findOperation, openTestApi, type TestApi } from './client.ts';
 
 let api: TestApi;
 let amqp: AmqpClient;
@@ -50,6 +50,16 @@ test('an event goes to every endpoint that wants its type, and says which were s
   });
   const shown = await api.call('GET', `/v1/events/${body.event_id}`);
   expect(shown.body).toMatchObject({ ...body, idempotency_key: 'ord-1', contract_ref: 'pol-1' });
+});
+
+test('an event that names a disabled endpoint is accepted and skipped, and no refusal is promised for it', async () => {
+  const { status, body } = await api.call('POST', '/v1/events', {
+    body: { type: 'order.created', payload: {}, idempotency_key: 'ord-off', endpoint: 'off' },
+  });
+  expect([status, body.deliveries[0].state]).toEqual([202, 'skipped']);
+  const { responses } = findOperation(api.document, 'POST', '/v1/events');
+  expect(responses[422]).toBeDefined();
+  expect(responses[409]).toBeUndefined();
 });
 
 test('an event that is looked at shows where its deliveries are now', async () => {

@@ -75,7 +75,6 @@ const Timing = {
   deadline_at: Type.Optional(Instant),
 };
 
-/** Over AMQP; HTTP names the reminder in the path. */
 export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,
@@ -83,6 +82,7 @@ export const Reason = Type.String({
   description: 'Why; for the audit trail.',
 });
 
+/** Over AMQP; HTTP names the reminder in the path. */
 export const RescheduleBody = Type.Object(
   {
     idempotency_key: Type.Optional(IdempotencyKey),

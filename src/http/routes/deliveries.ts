@@ -74,7 +74,13 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   app.post('/deliveries/:id/retry', {
     config: {
       scopes: ['operate'],
-      refuses: ['not_found', 'transition_not_allowed', 'endpoint_disabled', 'window_closed'],
+      refuses: [
+        'not_found',
+        'already_delivered',
+        'transition_not_allowed',
+        'endpoint_disabled',
+        'window_closed',
+      ],
     },
     schema: {
       operationId: 'retryDelivery',
@@ -97,7 +103,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
   });
 
   app.post('/deliveries/:id/cancel', {
-    config: { scopes: ['operate'], refuses: ['not_found', 'transition_not_allowed'] },
+    config: { scopes: ['operate'], refuses: ['not_found', 'already_delivered', 'transition_not_allowed'] },
     schema: {
       operationId: 'cancelDelivery',
       tags: ['deliveries'],

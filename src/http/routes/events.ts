@@ -17,13 +17,7 @@ export function addEventRoutes(app: ApiServer, api: Api): void {
   app.post('/events', {
     config: {
       scopes: ['publish'],
-      refuses: [
-        'idempotency_key_missing',
-        'not_found',
-        'endpoint_disabled',
-        'idempotency_key_reused',
-        'window_closed',
-      ],
+      refuses: ['idempotency_key_missing', 'not_found', 'idempotency_key_reused', 'window_closed'],
     },
     schema: {
       operationId: 'publishEvent',

@@ -1,5 +1,6 @@
 import type { Publisher } from '../../broker/publisher.ts';
 import { Refusal } from '../../domain/refusal.ts';
+import type { State } from '../../domain/state.ts';
 import { pause } from '../../runtime/backoff.ts';
 import { killPoint } from '../../runtime/kill-point.ts';
 import {
@@ -79,7 +80,8 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
     const hastened = await hastenDelivery(pool, { deliveryId, actor: by.actor, trail: trailOf(by) });
     if (hastened === undefined) {
       const { state } = await requireDelivery(deliveryId);
-      throw notNow(deliveryId, state === 'due' ? 'is due already and waits for a worker' : `is ${state}`);
+      if (state === 'due') throw notNow(deliveryId, 'is due already and waits for a worker');
+      throw notIn(state, deliveryId, 'something was done about it at the same moment');
     }
     void announcer.announce([{ deliveryId, remainingMs: 0, ...hastened }]);
   }
@@ -119,7 +121,7 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
       );
     }
     const { state } = await requireDelivery(deliveryId);
-    throw notNow(deliveryId, `is ${state} by now: somebody else was first`);
+    throw notIn(state, deliveryId, 'somebody else was first');
   }
 
   /** Starts a new cycle of each, and announces what is due by it. */
@@ -176,7 +178,7 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
             'is held, because its endpoint is paused or disabled: resume the endpoint',
           );
         case 'delivered':
-          throw notNow(deliveryId, 'was delivered: it is never sent again, not even by force');
+          throw notIn(state, deliveryId, 'it is never sent again, not even by force');
       }
     },
 
@@ -185,12 +187,13 @@ export function createDeliveryOperator(options: DeliveryOperatorOptions): Delive
       const { state } = await requireDelivery(deliveryId);
       // It waits, so it was rescheduled at the same moment: by now the cancellation knows of that.
       if ((state === 'due' || state === 'held') && (await cancelOnce(deliveryId, by))) return;
-      throw notNow(
-        deliveryId,
-        state === 'in_flight'
-          ? 'has an attempt under way, which cannot be called back: try again when it has ended'
-          : `is ${state}: only what waits can be cancelled`,
-      );
+      if (state === 'in_flight') {
+        throw notNow(
+          deliveryId,
+          'has an attempt under way, which cannot be called back: try again when it has ended',
+        );
+      }
+      throw notIn(state, deliveryId, 'only what waits can be cancelled');
     },
 
     async replay(filter, { dryRun, force, signal, onProgress }, by) {
@@ -255,4 +258,11 @@ function trailOf({ reason }: Operator, more: Readonly<Record<string, unknown>> =
 
 function notNow(deliveryId: string, why: string): Refusal {
   return new Refusal('transition_not_allowed', `${deliveryId} ${why}`);
+}
+
+/** Not in the state it is in; that it was delivered is said by a code of its own. */
+function notIn(state: State, deliveryId: string, why: string): Refusal {
+  return state === 'delivered'
+    ? new Refusal('already_delivered', `${deliveryId} was delivered: ${why}`)
+    : notNow(deliveryId, `is ${state}: ${why}`);
 }
