@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { findEndpointId } from '../pipeline/endpoint-reference.ts';
 import type { ReplayReport } from '../pipeline/operate/deliveries.ts';
 import { deadLetterView } from '../pipeline/views.ts';
 import { type DeadLetter, type DeadLetterFilter, listDeadLetters } from '../store/dead-letters.ts';
@@ -8,7 +9,6 @@ import { more } from './audit/show.ts';
 import { CheckFailed } from './check-failed.ts';
 import { complain } from './complain.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';
-import { endpointIdOf } from './deliveries.ts';
 import { startProgress } from './import/progress.ts';
 import { openDatabase, openDeliveryOperator } from './parts.ts';
 import { formatFields, formatTable } from './print.ts';
@@ -89,7 +89,7 @@ function withFilter(command: Command): Command {
 }
 
 async function readFilter(pool: Pool, options: FilterOptions): Promise<DeadLetterFilter> {
-  return filterOf(options, await endpointIdOf(pool, options.endpoint));
+  return filterOf(options, await findEndpointId(pool, options.endpoint, '--endpoint'));
 }
 
 function filterOf(options: FilterOptions, endpointId: string | undefined): DeadLetterFilter {

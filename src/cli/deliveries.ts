@@ -1,9 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { Refusal } from '../domain/refusal.ts';
-import { STATES, type State } from '../domain/state.ts';
+import { isState, STATES, type State } from '../domain/state.ts';
+import { findEndpointId } from '../pipeline/endpoint-reference.ts';
 import { attemptView, deliveryView } from '../pipeline/views.ts';
 import { type Delivery, listDeliveries } from '../store/deliveries.ts';
-import { findEndpoint } from '../store/endpoints.ts';
 import { type Attempt, findDelivery } from '../store/find-delivery.ts';
 import type { Pool } from '../store/pool.ts';
 import { readTime, readWhole } from './arguments.ts';
@@ -70,7 +70,7 @@ function addList(group: Command): void {
         const pool = await openDatabase(context);
         const filter = {
           state: options.state,
-          endpointId: await endpointIdOf(pool, options.endpoint),
+          endpointId: await findEndpointId(pool, options.endpoint, '--endpoint'),
           contractRef: options.contract,
           dueBefore: options.dueBefore,
           dueAfter: options.dueAfter,
@@ -116,18 +116,8 @@ async function requireDelivery(pool: Pool, deliveryId: string): Promise<Found> {
   return found;
 }
 
-/** Undefined stays undefined. Throws a Refusal where there is no such endpoint. */
-export async function endpointIdOf(pool: Pool, reference: string | undefined): Promise<string | undefined> {
-  if (reference === undefined) return undefined;
-  const endpoint = await findEndpoint(pool, reference);
-  // One that was removed has no name any more, but its deliveries are there.
-  if (endpoint === undefined && reference.startsWith('ep_')) return reference;
-  if (endpoint === undefined) throw new Refusal('not_found', `there is no endpoint ${reference}`);
-  return endpoint.endpointId;
-}
-
 function readState(text: string): State {
-  if ((STATES as readonly string[]).includes(text)) return text as State;
+  if (isState(text)) return text;
   throw new InvalidArgumentError(`Known are ${STATES.join(', ')}.`);
 }
 

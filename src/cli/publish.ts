@@ -6,6 +6,7 @@ import { eventView } from '../pipeline/views.ts';
 import { readPayload } from './arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from './context.ts';
 import { openAnnouncer, openDatabase } from './parts.ts';
+import { present } from './present.ts';
 import { formatTable } from './print.ts';
 
 interface PublishOptions extends CommonOptions {
@@ -59,7 +60,7 @@ export function addPublish(program: Command): void {
 }
 
 function toBody(options: PublishOptions): Record<string, unknown> {
-  const given = {
+  return present({
     type: options.type,
     payload: options.payload,
     idempotency_key: options.key ?? `cli-${randomUUID()}`,
@@ -67,8 +68,7 @@ function toBody(options: PublishOptions): Record<string, unknown> {
     contract_ref: options.contract,
     deliver_at: options.deliverAt,
     deadline_at: options.deadlineAt,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  });
 }
 
 function format({ eventId, type, duplicate, deliveries }: EventResult): string {

@@ -6,6 +6,7 @@ import { reminderView } from '../pipeline/views.ts';
 import { openRescheduler } from '../roles/parts.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from './context.ts';
 import { openAnnouncer, openDatabase } from './parts.ts';
+import { present } from './present.ts';
 
 interface TimingOptions extends CommonOptions {
   readonly contract?: string;
@@ -84,12 +85,5 @@ async function open(context: Context): Promise<Rescheduler> {
   return openRescheduler(
     { pool: await openDatabase(context), announcer: await openAnnouncer(context) },
     context.config,
-  );
-}
-
-/** Only what was given. */
-function present(members: Record<string, string | undefined>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(members).filter((member): member is [string, string] => member[1] !== undefined),
   );
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { formatDefinitions } from '../broker/definitions.ts';
 import { applyTopology } from '../broker/topology-apply.ts';
 import { checkTopology } from '../broker/topology-check.ts';
-import { refeed } from '../pipeline/reconcile/refeed.ts';
+import { resetWatermark } from '../store/due.ts';
 import { openPool } from '../store/pool.ts';
 import { CheckFailed } from './check-failed.ts';
 import { type CommonOptions, inContext, withCommonOptions } from './context.ts';
@@ -22,7 +22,7 @@ export function addTopology(program: Command): void {
         async ({ config, log, print, scope }) => {
           const differing = await applyTopology(config.broker, log);
           if (options.refeed === true) {
-            await refeed(scope.own(openPool(config.database, log), (pool) => pool.end()));
+            await resetWatermark(scope.own(openPool(config.database, log), (pool) => pool.end()));
           }
           print({ differing }, () =>
             differing.length === 0 ? 'the topology is in place' : differing.join('\n'),

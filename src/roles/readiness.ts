@@ -1,7 +1,7 @@
 import type { Consumer } from '../broker/consumer.ts';
 import type { Publisher } from '../broker/publisher.ts';
 import type { Names } from '../broker/topology.ts';
-import { compareTzVersions } from '../domain/calendar/zone.ts';
+import { isTzAtLeast } from '../domain/calendar/zone.ts';
 import type { ReadinessReport } from '../http/routes/operation.ts';
 import type { Config } from '../runtime/config.ts';
 import type { Log } from '../runtime/log.ts';
@@ -136,6 +136,6 @@ async function askOne(probe: Probe): Promise<string | undefined> {
 
 function judgeTimeZoneData(minimum: string): string | undefined {
   const version = process.versions.tz ?? 'unknown';
-  if (/^\d{4}[a-z]+$/.test(version) && compareTzVersions(version, minimum) >= 0) return undefined;
+  if (isTzAtLeast(version, minimum)) return undefined;
   return `version ${version}, ${minimum} is the oldest that is accepted`;
 }

@@ -21,7 +21,7 @@ const NOTICE_INTERVAL_MS = 1_000;
 const THROTTLED_PAUSE_MS = 1_000;
 const PARTITION_INTERVAL_MS = 60 * 60_000;
 /** Loops that hold a connection for their lock while they work on others: with none left they would wait for each other. */
-const LOCKS = 5;
+export const LOCKS = 5;
 
 /** The reconciler role: feeds the ladder, announces again what has no message, publishes notices, makes partitions, seals and drops evidence. */
 export function startReconciler(config: Config, log: Log, { meters, readiness }: Shared): Promise<Stop> {

@@ -58,7 +58,7 @@ export const SETTINGS: Readonly<Record<string, Setting>> = {
   'database.poolSize': {
     env: 'DUEPOST_DATABASE_POOL_SIZE',
     ...whole(1, 100),
-    doc: 'Connections of each role in a process; for its locks the reconciler takes 5 more, and a command 1.',
+    doc: 'Connections of each role in a process; for its locks the reconciler takes 5 more, and a command 1. A process with all roles takes four times this and 5.',
   },
   'database.statementTimeoutMs': {
     env: 'DUEPOST_DATABASE_STATEMENT_TIMEOUT_MS',

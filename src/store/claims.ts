@@ -1,6 +1,7 @@
 import { intArray, textArray } from './binary-arrays.ts';
 import { kindOf } from './kind.ts';
 import type { Queryable } from './pool.ts';
+import { URGENT_MS } from './urgent.ts';
 import type { Claim, Verdict } from './verdict.ts';
 
 /** A wake-up that asks for a claim, and the bounds under which one is given. */
@@ -19,8 +20,6 @@ export interface ClaimRequest {
 
 /** So many failures in a row, and an endpoint is called one at a time. */
 const PROBED_AFTER = 10;
-/** So near its deadline a delivery is urgent. */
-const URGENT_MS = 3_600_000;
 
 const CLAIM = `
 with wake as (

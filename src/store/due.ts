@@ -1,5 +1,6 @@
 import type { State } from '../domain/state.ts';
 import type { Queryable } from './pool.ts';
+import { URGENT_MS } from './urgent.ts';
 
 /** A delivery that wants a wake-up, and when. */
 export interface DueDelivery {
@@ -76,7 +77,10 @@ export async function moveWatermark(
   return result.rowCount === 1;
 }
 
-/** Moves the watermark back to now: what was published before is gone (a purge, the loss of the broker). */
+/**
+ * Moves the watermark back to now, so that every wake-up within the horizon is published again: what was published
+ * before is gone (a purge, the loss of the broker). A feeder at work notices and begins anew with its next pass.
+ */
 export async function resetWatermark(db: Queryable): Promise<void> {
   await db.query({
     name: 'reset_watermark',
@@ -115,7 +119,7 @@ export interface OverdueDelivery extends DueDelivery {
    * `abandon`: its endpoint is deleted; `release`: held, and its endpoint is active.
    */
   readonly remedy: 'announce' | 'miss' | 'abandon' | 'release';
-  /** Whether its deadline is within an hour. */
+  /** Whether its deadline is near. */
   readonly urgent: boolean;
 }
 
@@ -124,8 +128,6 @@ interface OverdueRow extends Row {
   readonly remedy: OverdueDelivery['remedy'] | null;
   readonly margin_ms: number | null;
 }
-
-const URGENT_MS = 3_600_000;
 
 /**
  * The next page of deliveries that are overdue by more than the grace, oldest first, without those that are as they should

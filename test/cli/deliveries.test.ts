@@ -54,6 +54,25 @@ async function isIn(state: string, deliveryId: string): Promise<CliResult['json'
   return (await duepost('deliveries', 'show', deliveryId, '--json')).json;
 }
 
+test('an endpoint that is not there is refused as a filter, whatever it looks like', async () => {
+  for (const list of ['deliveries', 'dead-letters']) {
+    const { code, stderr } = await duepost(list, 'list', '--endpoint', 'ep_typo');
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'duepost: not_found: there is no endpoint ep_typo\n',
+    });
+  }
+  // By its id it may be deleted, and its deliveries are there.
+  const { code, json } = await duepost(
+    'deliveries',
+    'list',
+    '--endpoint',
+    'ep_00000000000000000000000000',
+    '--json',
+  );
+  expect([code, json.data]).toEqual([0, []]);
+});
+
 test('publishing with a key twice is one event, with other content it is refused', async () => {
   const deliveryId = await publish('twice', '--deliver-at', '2099-01-01T00:00:00Z');
   expect(await publish('twice', '--deliver-at', '2099-01-01T00:00:00Z')).toBe(deliveryId);

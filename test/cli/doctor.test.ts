@@ -88,6 +88,27 @@ test('warns of a small pool, which is enough to work', async () => {
   );
 });
 
+test('warns where the server has fewer connections free than a process with all roles takes', async () => {
+  const { rows } = await product.parts.pool.query<{ free: number }>(
+    `select current_setting('max_connections')::int - count(*)::int as free from pg_stat_activity`,
+  );
+  // Enough for one role.
+  const poolSize = String(Math.min(100, Math.floor((rows[0]?.free ?? 0) / 2)));
+  const { code, json } = await runCli(['doctor', '--json'], {
+    ...product.env,
+    DUEPOST_DATABASE_POOL_SIZE: poolSize,
+  });
+  expect(code).toBe(0);
+  expect(json.checks).toContainEqual(
+    expect.objectContaining({
+      check: 'connections',
+      status: 'warning',
+      detail: expect.stringContaining(`up to ${4 * Number(poolSize) + 5}, ${poolSize} for each`),
+      mend: expect.stringContaining('max_connections'),
+    }),
+  );
+});
+
 test('finds a port that is taken, unless it is taken by ourselves', async () => {
   const other = createServer((socket) => socket.end('SSH-2.0-nobody\r\n')).listen(0, '127.0.0.1');
   await once(other, 'listening');

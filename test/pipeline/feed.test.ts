@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
 import { type FeedOptions, feed } from '../../src/pipeline/reconcile/feed.ts';
-import { refeed } from '../../src/pipeline/reconcile/refeed.ts';
-import { findWatermark } from '../../src/store/due.ts';
+import { findWatermark, resetWatermark } from '../../src/store/due.ts';
 import { type Destination, inMs, openDestination, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { recordAnnouncements } from '../support/reminders.ts';
@@ -36,13 +35,13 @@ test('a refeed beside a feeder at work is not undone by it: the next pass publis
   );
   const ids = events.map((event) => event.deliveryId);
   const first = recordAnnouncements();
-  await refeed(product.parts.pool);
+  await resetWatermark(product.parts.pool);
   const interrupted = await feedWith({
     ...first.announcer,
     async announceNow(announcement) {
       await first.announcer.announceNow(announcement);
       // The broker is lost with all that it has, and an operator says so before the page is confirmed.
-      if (first.announced.length === ids.length) await refeed(product.parts.pool);
+      if (first.announced.length === ids.length) await resetWatermark(product.parts.pool);
     },
   });
   expect(interrupted).toEqual({ published: 3, throttled: false });

@@ -1,4 +1,6 @@
 import { createSecretBox } from '../../pipeline/secrets.ts';
+import { LOCKS } from '../../roles/reconciler.ts';
+import { ROLES } from '../../roles/role.ts';
 import type { Config } from '../../runtime/config.ts';
 import { reasonOf } from '../../runtime/outage.ts';
 import { listExpiringTls } from '../../store/endpoint-tls.ts';
@@ -117,12 +119,14 @@ async function checkRights(pool: Pool): Promise<Finding[]> {
   return [wrong(check, `this user lacks ${missing.join(', ')}`, MEND_RIGHTS)];
 }
 
+/** Whether another process finds enough, as one does that takes over from its predecessor. */
 function checkConnections({ maxConnections, connections }: ServerFacts, config: Config): Finding {
   const check = 'connections';
   const free = Math.max(0, maxConnections - connections);
   const { poolSize } = config.database;
-  const detail = `each role of a process takes up to ${poolSize}; the server has ${free} of ${maxConnections} free`;
-  return free >= poolSize
+  const needed = ROLES.length * poolSize + LOCKS;
+  const detail = `a process with all roles takes up to ${needed}, ${poolSize} for each and ${LOCKS} for locks; the server has ${free} of ${maxConnections} free`;
+  return free >= needed
     ? ok(check, detail)
     : warning(check, detail, 'raise max_connections, or lower DUEPOST_DATABASE_POOL_SIZE');
 }

@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs';
+import { isTzAtLeast } from '../../domain/calendar/zone.ts';
 import { openCalendars } from '../../roles/parts.ts';
 import type { Config } from '../../runtime/config.ts';
 import { DEVELOPMENT_MASTER_KEY } from '../../runtime/config-checks.ts';
@@ -17,8 +18,7 @@ export function checkHost(config: Config): Finding[] {
 function checkTimeZones({ tz }: Config): Finding {
   const check = 'time zone data';
   const version = process.versions.tz;
-  // 2025a, 2025b, … 2026a: the order of the alphabet.
-  return version !== undefined && version >= tz.minimumVersion
+  return isTzAtLeast(version, tz.minimumVersion)
     ? ok(check, `${version}, at least ${tz.minimumVersion} is wanted`)
     : wrong(
         check,

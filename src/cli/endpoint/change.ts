@@ -11,6 +11,7 @@ import { openEndpointOperator } from '../../roles/parts.ts';
 import { readJson, readList, readWhole } from '../arguments.ts';
 import { type CommonOptions, inContext, withCommonOptions, withExamples } from '../context.ts';
 import { NOBODY, openDatabase } from '../parts.ts';
+import { present } from '../present.ts';
 import { formatEndpoint } from './format.ts';
 
 interface Settings extends CommonOptions {
@@ -114,12 +115,12 @@ function toBody(options: Settings, command: Command): Record<string, unknown> {
     headers: options.header,
     tls: readTls(options, command),
   };
-  return withoutUndefined(given);
+  return present(given);
 }
 
 function readTls(options: Settings, command: Command): Record<string, unknown> | null | undefined {
   const { ca, clientCertificate: certificate, clientKey: key } = options;
-  const files = withoutUndefined({
+  const files = present({
     ca: readPem('--ca', ca, command),
     certificate: readPem('--client-certificate', certificate, command),
     key: readPem('--client-key', key, command),
@@ -139,8 +140,4 @@ function readPem(option: string, file: string | undefined, command: Command): st
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
     return command.error(`error: ${option} names no file that can be read (${code})`);
   }
-}
-
-function withoutUndefined(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -7,6 +7,7 @@ import type { Reminder } from '../../store/reminders.ts';
 import { readPayload } from '../arguments.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from '../context.ts';
 import { NOBODY, openAnnouncer, openDatabase } from '../parts.ts';
+import { present } from '../present.ts';
 import { formatFields } from '../print.ts';
 import { COLUMNS } from './csv.ts';
 import { formatOf } from './import-file.ts';
@@ -123,7 +124,7 @@ function readFileName(name: string): string {
 }
 
 function toBody(options: RemindOptions): Record<string, unknown> {
-  const given = {
+  return present({
     idempotency_key: options.key,
     contract_ref: options.contract,
     endpoint: options.endpoint,
@@ -135,8 +136,7 @@ function toBody(options: RemindOptions): Record<string, unknown> {
     deadline_at: options.deadlineAt,
     type: options.type,
     payload: options.payload,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  });
 }
 
 function format(reminder: Reminder, duplicate: boolean): string {

@@ -94,6 +94,11 @@ export function compareTzVersions(a: string, b: string): number {
   return left.letters < right.letters ? -1 : left.letters > right.letters ? 1 : 0;
 }
 
+/** Whether a tz data version is the minimum or a later one; what is no version is not. */
+export function isTzAtLeast(version: string | undefined, minimum: string): boolean {
+  return version !== undefined && /^\d{4}[a-z]+$/.test(version) && compareTzVersions(version, minimum) >= 0;
+}
+
 function nextOffsetChange(zone: Zone, fromMs: number, toMs: number): number | undefined {
   const offset = zone.offsetAt(fromMs);
   for (let same = fromMs; same < toMs; ) {

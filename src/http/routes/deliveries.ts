@@ -5,13 +5,13 @@ import { OptionalReasonBody, RetryBody } from '../../domain/requests/operations.
 import { ContractRef, EndpointReference, Instant } from '../../domain/requests/schemas.ts';
 import { STATES } from '../../domain/state.ts';
 import { readInstant } from '../../pipeline/accept/read-requests.ts';
+import { findEndpointId } from '../../pipeline/endpoint-reference.ts';
 import { createOperator } from '../../pipeline/operate/operator.ts';
 import { attemptView, deliveryView } from '../../pipeline/views.ts';
 import { listDeliveries } from '../../store/deliveries.ts';
 import { findDelivery } from '../../store/find-delivery.ts';
 import { DeliveryPage, DeliveryWithAttempts } from '../answers.ts';
 import { answer } from '../describe.ts';
-import { findEndpointId } from '../endpoint-reference.ts';
 import { readPage } from '../page.ts';
 import type { Api, ApiServer } from '../parts.ts';
 import { PAGE_MEMBERS, readOptionalBody } from '../read.ts';
@@ -44,7 +44,7 @@ export function addDeliveryRoutes(app: ApiServer, api: Api): void {
       const { query } = request;
       const filter = {
         state: query.state,
-        endpointId: await findEndpointId(api.db, query.endpoint_id),
+        endpointId: await findEndpointId(api.db, query.endpoint_id, '/endpoint_id'),
         contractRef: query.contract_ref,
         dueAfter: readInstant(query.due_after, '/due_after'),
         dueBefore: readInstant(query.due_before, '/due_before'),

@@ -5,6 +5,7 @@ import {
   compareTzVersions,
   findZone,
   isRepeated,
+  isTzAtLeast,
   localTime,
   startOfDay,
   type Zone,
@@ -76,5 +77,14 @@ describe('tz data versions', () => {
 
   it('are not any text', () => {
     expect(() => compareTzVersions('2025c', 'unknown')).toThrow(RangeError);
+  });
+
+  it('are at least a minimum, or not, by that order and not by the alphabet', () => {
+    expect(['2025zb', '2026a', '2025za'].map((v) => isTzAtLeast(v, '2025za'))).toEqual([true, true, true]);
+    expect(['2025zz', '2025z', '2025', 'unknown', undefined].map((v) => isTzAtLeast(v, '2025zza'))).toEqual(
+      Array(5).fill(false),
+    );
+    expect(isTzAtLeast('2025b', '2025za')).toBe(false);
+    expect(isTzAtLeast('2025zc', '2025aaa')).toBe(false);
   });
 });

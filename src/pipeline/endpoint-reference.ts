@@ -7,7 +7,7 @@ import type { Queryable } from '../store/pool.ts';
 export async function findEndpointId(
   db: Queryable,
   reference: string | undefined,
-  path = '/endpoint_id',
+  path: string,
 ): Promise<string | undefined> {
   if (reference === undefined || isId('ep', reference)) return reference;
   const endpoint = await findEndpoint(db, reference);
