@@ -386,6 +386,7 @@ create table endpoint (
   constraint endpoint_tls_key CHECK (((tls_certificate IS NULL) = (tls_key IS NULL))),
   constraint endpoint_tls_shown CHECK (((tls IS NULL) = ((tls_ca IS NULL) AND (tls_certificate IS NULL))))
 ) with (fillfactor=70);
+CREATE INDEX endpoint_event_types ON endpoint USING gin (event_types) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX endpoint_name ON endpoint USING btree (name) WHERE (deleted_at IS NULL);
 
 create table endpoint_secret (

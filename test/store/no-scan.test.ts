@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listEndpointsForTypes } from '../../src/store/endpoints.ts';
+import { inTransaction } from '../../src/store/pool.ts';
 import { type Destination, inMs, openDestination, publishTo, QUICK } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
@@ -57,4 +59,29 @@ test('accepting, delivering and retrying read no table from end to end', async (
   await untilDelivered(ENDED + MEASURED);
   await stop();
   expect(await countScans()).toEqual(before);
+});
+
+test('who wants an event is found without reading all endpoints', async () => {
+  const { pool } = product.parts;
+  await pool.query(
+    `insert into endpoint (endpoint_id, name, url, event_types)
+     select 'ep_' || lpad(g::text, 26, '0'), 'other-' || g, 'https://other.example/', array['other.' || g % 100]
+       from generate_series(1, 5000) as g`,
+  );
+  await pool.query('vacuum analyze endpoint');
+  const readBy = await inTransaction(pool, async (db) => {
+    const of = async (): Promise<number> => {
+      const { rows } = await db.query<{ read: number }>({
+        text: `select (coalesce(idx_tup_fetch, 0) + seq_tup_read)::int as read
+                 from pg_stat_xact_user_tables where relname = 'endpoint'`,
+        values: [],
+      });
+      return rows[0]?.read ?? 0;
+    };
+    const before = await of();
+    const { endpoints } = await listEndpointsForTypes(db, ['other.7', 'other.*']);
+    expect(endpoints).toHaveLength(50);
+    return (await of()) - before;
+  });
+  expect(readBy).toBeLessThan(100);
 });
