@@ -85,6 +85,7 @@ export const NOBODY: Announcer = {
   announce: () => Promise.resolve(),
   announceNow: () => Promise.resolve(),
   drain: () => Promise.resolve(),
+  reachMs: Number.POSITIVE_INFINITY,
   counters: { failed: 0, skipped: 0 },
 };
 

@@ -24,6 +24,8 @@ export interface Announcer {
   announceNow(announcement: Announcement): Promise<void>;
   /** Waits until nothing is under way: with others that announce, that may be never. */
   drain(): Promise<void>;
+  /** What is due later than in so many milliseconds has no wake-up yet: the feeder publishes it when its time comes near. */
+  readonly reachMs: number;
   readonly counters: Readonly<{ failed: number; skipped: number }>;
 }
 
@@ -97,6 +99,7 @@ export function createAnnouncer({
     },
     announceNow,
     drain: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => whenDrained.push(resolve))),
+    reachMs,
     counters,
   };
 }

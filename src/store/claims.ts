@@ -188,20 +188,15 @@ function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
         marginMs: row.margin_ms ?? undefined,
       };
     case 'busy':
-      return { verdict: 'wait', remainingMs: BUSY_RETRY_MS, attempt: row.known_attempt + 1 };
+      return toWait(row, BUSY_RETRY_MS);
     case 'wait':
       // A claim of our own that we know nothing of: its commit took effect, its answer was lost.
       if (row.state === 'in_flight' && row.ours === true && !inHand.has(row.delivery_id))
         return toLapsed(row, true);
-      return {
-        verdict: 'wait',
-        remainingMs: Math.max(0, Math.ceil(row.remaining_ms)),
-        attempt: row.known_attempt + 1,
-      };
+      return toWait(row, Math.max(0, Math.ceil(row.remaining_ms)));
     case 'lapsed':
       // Its outcome is known here and waits to be written; nobody here calls it a second time meanwhile.
-      if (row.ours === true && inHand.has(row.delivery_id))
-        return { verdict: 'wait', remainingMs: BUSY_RETRY_MS, attempt: row.known_attempt + 1 };
+      if (row.ours === true && inHand.has(row.delivery_id)) return toWait(row, BUSY_RETRY_MS);
       return toLapsed(row, false);
     case 'ended':
       return { verdict: 'ended', state: row.state };
@@ -210,6 +205,15 @@ function toVerdict(row: Row, inHand: ClaimRequest['inHand']): Verdict {
     case 'nothing':
       return { verdict: row.verdict };
   }
+}
+
+function toWait(row: Row, remainingMs: number): Verdict {
+  return {
+    verdict: 'wait',
+    remainingMs,
+    attempt: row.known_attempt + 1,
+    isClaimed: row.state === 'in_flight',
+  };
 }
 
 function isUrgent({ margin_ms }: Row): boolean {

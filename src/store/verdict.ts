@@ -35,8 +35,13 @@ export interface Claim {
 export type Verdict =
   /** A claim was won. */
   | { readonly verdict: 'claimed'; readonly claim: Claim }
-  /** Due later, or the claim of somebody else holds that long: ask again then, for this attempt. */
-  | { readonly verdict: 'wait'; readonly remainingMs: number; readonly attempt: number }
+  /** Due later, or the claim of somebody else holds that long (`isClaimed`): ask again then, for this attempt. */
+  | {
+      readonly verdict: 'wait';
+      readonly remainingMs: number;
+      readonly attempt: number;
+      readonly isClaimed: boolean;
+    }
   /** Its endpoint has as many calls in flight as it may, here `limit`. */
   | {
       readonly verdict: 'crowded';

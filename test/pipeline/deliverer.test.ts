@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Incoming } from '../../src/broker/incoming.ts';
+import { namesOf } from '../../src/broker/topology.ts';
 import { encodeWakeUp } from '../../src/domain/wakeup.ts';
 import { openEgress } from '../../src/egress/open.ts';
 import {
@@ -10,10 +11,13 @@ import {
 } from '../../src/pipeline/deliver/deliver.ts';
 import { createEndpointCache } from '../../src/pipeline/deliver/endpoint-cache.ts';
 import { createSettler } from '../../src/pipeline/deliver/settle.ts';
+import { feed } from '../../src/pipeline/reconcile/feed.ts';
 import { createSecretBox } from '../../src/pipeline/secrets.ts';
 import { recordInsteadOfSending } from '../../src/pipeline/shadow/sink.ts';
+import { claimDeliveries } from '../../src/store/claims.ts';
 import { type Destination, inMs, openDestination, outcomeOf, publishTo, QUICK } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
+import { recordAnnouncements } from '../support/reminders.ts';
 import { until } from '../support/until.ts';
 
 let product: TestProduct;
@@ -242,4 +246,50 @@ test('where the database was restored, the endpoint is called as it is set there
   await deliverer.close();
   await egress.close();
   await receiver.close();
+});
+
+test('a wake-up for what was moved beyond the horizon goes no further, and the feeder brings another when its time is near', async () => {
+  const { announcer } = product.parts;
+  const { announced, announcer: recorder } = recordAnnouncements();
+  const deliverer = openDeliverer({ announcer: { ...recorder, reachMs: announcer.reachMs } });
+  const { deliveryId: far } = await publishTo(product, destination, {
+    deliverAt: inMs(announcer.reachMs * 2),
+  });
+  const { deliveryId: near } = await publishTo(product, destination, {
+    deliverAt: inMs(announcer.reachMs / 2),
+  });
+  await deliverer.handle(wakeUp(far));
+  await deliverer.handle(wakeUp(near));
+  expect(announced.map((a) => a.deliveryId)).toEqual([near]);
+
+  // As it will be when half of that time has passed: the horizon is as far from then.
+  const fed = recordAnnouncements();
+  await feed({
+    ...product.parts,
+    announcer: fed.announcer,
+    deliveriesQueue: namesOf(product.config.broker.prefix).deliveries,
+    horizonMs: announcer.reachMs * 3,
+    signal: new AbortController().signal,
+  });
+  expect(fed.announced.map((a) => a.deliveryId)).toContain(far);
+  await deliverer.close();
+});
+
+test('a wake-up for what is claimed that long is not given up: nobody else would bring it', async () => {
+  const { announcer } = product.parts;
+  const { announced, announcer: recorder } = recordAnnouncements();
+  const deliverer = openDeliverer({ announcer: { ...recorder, reachMs: announcer.reachMs } });
+  const { deliveryId } = await publishTo(product, destination);
+  await claimDeliveries(product.parts.pool, {
+    wakeUps: [{ deliveryId, attempt: 1 }],
+    leaseMs: announcer.reachMs * 2,
+    timeoutMs: 2_000,
+    holder: 'another',
+    maxPerEndpoint: 32,
+    inHand: new Set(),
+    taken: new Map(),
+  });
+  await deliverer.handle(wakeUp(deliveryId));
+  expect(announced).toMatchObject([{ deliveryId, attempt: 2 }]);
+  await deliverer.close();
 });

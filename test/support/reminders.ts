@@ -15,6 +15,7 @@ export function recordAnnouncements(): { readonly announcer: Announcer; readonly
         announced.push(announcement);
       },
       drain: () => Promise.resolve(),
+      reachMs: Number.POSITIVE_INFINITY,
       counters: { failed: 0, skipped: 0 },
     },
   };

@@ -87,6 +87,8 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         case 'claimed':
           return attempt(inTrace({ claim: verdict.claim, askedAtMs }));
         case 'wait':
+          // Moved far ahead: the feeder has not come that far, and makes a wake-up when it does.
+          if (!verdict.isClaimed && verdict.remainingMs > announcer.reachMs) return;
           current = { ...wakeUp, attempt: verdict.attempt };
           if (verdict.remainingMs >= LOCAL_WAIT_MS)
             return sendOn({ ...current, traceParent }, verdict.remainingMs);
