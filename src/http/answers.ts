@@ -129,7 +129,10 @@ export const Delivery = named('Delivery', {
   attempt: Type.Integer({ description: 'The latest; 0: none was made.' }),
   max_attempts: Type.Integer({ description: 'Of a cycle, by the policy in use.' }),
   attempts_in_cycle: Whole,
-  manual_attempts: Type.Integer({ description: 'Of this cycle; they come on top of `max_attempts`.' }),
+  manual_attempts: Type.Integer({
+    description:
+      'Of this cycle, those on top of `max_attempts`: asked for by people, or made for a time from which it was moved ahead.',
+  }),
   cycle: Whole,
   revision: Whole,
   idempotency_key: Text,

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type, { type TObject, type TSchema } from 'typebox';
 import { parseIdempotencyHeader } from '../domain/idempotency-key.ts';
 import { parseJsonBody } from '../domain/json.ts';
-import { Refusal, refuseField } from '../domain/refusal.ts';
+import { refuseField } from '../domain/refusal.ts';
 import { refusalOf, validatorOf } from '../domain/requests/validate.ts';
 import { readBody } from '../pipeline/accept/read-requests.ts';
 

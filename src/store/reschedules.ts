@@ -129,6 +129,11 @@ with clock as materialized (
          scheduled_at = $9,
          deadline_at = $10,
          at_risk_at = null,
+         -- What was attempted for a former time, or is about to be, takes nothing from what the policy gives for one ahead.
+         manual_attempts = case
+           when $9 > c.at then d.attempt - d.attempt_base - d.unsent_attempts
+           else d.manual_attempts
+         end,
          revision = d.revision + 1,
          trail_length = d.trail_length + 1,
          trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, c.at, $17, $14, $15)

@@ -28,21 +28,24 @@ with result as (
    order by r.delivery_id
 ), locked as (
   select r.*, d.state, d.latest_attempt, d.latest_revision, d.claim_expires_at, d.endpoint_id, d.kind,
-         d.due_at, d.contract_ref, d.unsent_attempts
+         d.due_at, d.contract_ref, d.unsent_attempts, d.uncounted
     from result r
    cross join lateral (
      select state, attempt as latest_attempt, revision as latest_revision, claim_expires_at, endpoint_id,
-            due_at, contract_ref, unsent_attempts, ${kindOf('delivery')} as kind
+            due_at, contract_ref, unsent_attempts,
+            attempt_base + manual_attempts + unsent_attempts as uncounted, ${kindOf('delivery')} as kind
        from delivery
       where delivery_id = r.delivery_id
         for no key update) d
 ), judged as (
   select l.*, a.url,
          l.state = 'in_flight' and l.latest_attempt = l.attempt as holds,
-         -- Decided under a deadline that has moved since: what it gave up for want of time is tried again.
+         -- Decided under a time that has moved since: given up for want of time, or of attempts that there are anew.
          case
-           when l.decision = 'give_up' and l.dead_reason = 'deadline_passed' and l.latest_revision <> l.revision
-           then 'retry'
+           when l.decision <> 'give_up' or l.latest_revision = l.revision then l.decision
+           when l.dead_reason = 'deadline_passed' then 'retry'
+           when l.dead_reason = 'attempts_exhausted' and l.attempt <= l.uncounted
+           then case when l.outcome = 'unknown' then 'lapse' else 'retry' end
            else l.decision
          end as verdict,
          l.state in ('due', 'held', 'in_flight') as alive,

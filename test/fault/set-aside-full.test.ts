@@ -23,7 +23,7 @@ async function narrow(queue: string): Promise<() => Promise<void>> {
 
 async function readiness(): Promise<{ status: number; checks: Record<string, string> }> {
   const line = product.recorded.lines.findLast(({ event }) => event === 'http_listening');
-  const response = await fetch(`${line?.fields['url']}/readyz`);
+  const response = await fetch(`${String(line?.fields['url'])}/readyz`);
   const { checks } = (await response.json()) as { checks: Record<string, string> };
   return { status: response.status, checks };
 }

@@ -113,10 +113,14 @@ export function settle(model: Model, d: ModelDelivery, r: ModelResult): 'applied
     end(d, 'delivered');
     return 'late';
   }
-  // A deadline that has moved since takes back what was given up for want of time.
+  // A time that has moved since takes back what was given up for want of time, or of attempts that there are anew.
+  const hasAttempts = r.deadReason === 'attempts_exhausted' && r.attempt <= d.base + d.uncounted;
   const isTakenBack =
-    r.decision === 'give_up' && r.deadReason === 'deadline_passed' && r.revision !== d.revision;
-  const decision = isTakenBack ? 'retry' : r.decision;
+    r.decision === 'give_up' &&
+    (r.deadReason === 'deadline_passed' || hasAttempts) &&
+    r.revision !== d.revision;
+  const takenBack = hasAttempts && r.outcome === 'unknown' ? 'lapse' : 'retry';
+  const decision = isTakenBack ? takenBack : r.decision;
   d.trail.push(decision);
   if (decision === 'deliver') end(d, 'delivered');
   else if (decision === 'give_up') end(d, 'dead_lettered', r.deadReason);
@@ -178,6 +182,7 @@ export function reschedule(d: ModelDelivery, to: { dueIn: number; deadlineIn: nu
   }
   d.scheduledIn = to.dueIn;
   d.deadlineIn = to.deadlineIn;
+  if (to.dueIn > 0) d.uncounted = d.attempt - d.base;
   d.revision += 1;
   d.trail.push('reschedule');
   return true;

@@ -5,6 +5,7 @@ import { createRescheduler, type Rescheduler } from '../../src/pipeline/timing/r
 import { openCalendars } from '../../src/roles/parts.ts';
 import { loadConfig } from '../../src/runtime/config.ts';
 import { claimDeliveries } from '../../src/store/claims.ts';
+import { hastenDelivery } from '../../src/store/deliveries.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { listAuditRecords } from '../../src/store/evidence/audit.ts';
 import { listDeliveriesAsked } from '../../src/store/evidence/questions.ts';
@@ -92,7 +93,7 @@ async function settle(reminder: Reminder, result: Partial<Settlement>) {
         gone: false,
         handedBack: false,
         retryAfterClamped: false,
-        trail: '{}',
+        trail: JSON.stringify({ attempt: result.attempt ?? 1 }),
         ...result,
       },
     ],
@@ -266,6 +267,59 @@ test('between two attempts a move to later moves the retry, and a move back leav
   expect(await claim(reminder, { attempt: 2 })).toMatchObject({ verdict: 'claimed', claim: { attempt: 2 } });
   await settle(reminder, { ...DELIVER, attempt: 2, revision: 4 });
   expect(await factsOf(reminder)).toMatchObject({ state: 'delivered', audits: [{ revision: 4 }] });
+});
+
+test('a move ahead gives all the attempts of the policy anew, and the audit record has every one', async () => {
+  const reminder = await schedule();
+  await claim(reminder);
+  await settle(reminder, { delayMs: 3_600_000 });
+  await moveTo(reminder, 60);
+  // Then back to where it is due, which by itself gives nothing.
+  await moveTo(reminder, 20);
+  expect(await claim(reminder, { attempt: 2 })).toMatchObject({ claim: { attempt: 2, attemptBase: 1 } });
+  await settle(reminder, { attempt: 2, revision: 3, delayMs: 3_600_000 });
+  await moveTo(reminder, 19);
+  await database.pool.query('update delivery set due_at = now() where delivery_id = $1', [
+    reminder.deliveryId,
+  ]);
+  expect(await claim(reminder, { attempt: 3 })).toMatchObject({ claim: { attempt: 3, attemptBase: 1 } });
+  await settle(reminder, { ...DELIVER, attempt: 3, revision: 4 });
+  const { rows } = await database.pool.query('select attempts from audit_record where delivery_id = $1', [
+    reminder.deliveryId,
+  ]);
+  expect(rows).toEqual([{ attempts: 3 }]);
+  const findings = linesOf(await verifyAll(database.pool));
+  expect(findings.filter((line) => line.includes(reminder.deliveryId))).toEqual([]);
+});
+
+test('a move ahead during the last attempt leaves attempts for the new time, however that one ends', async () => {
+  for (const outcome of ['retryable', 'unknown'] as const) {
+    const last = { decision: 'give_up', deadReason: 'attempts_exhausted', outcome } as const;
+    const ahead = await schedule();
+    await claim(ahead, { leaseMs: 0 });
+    const { reminder: moved } = await moveTo(ahead, 60);
+    await settle(ahead, last);
+    expect(await factsOf(ahead)).toMatchObject({ state: 'due', due_at: moved.dueAt, audits: [] });
+    const findings = linesOf(await verifyAll(database.pool));
+    expect(findings.filter((line) => line.includes(ahead.deliveryId))).toEqual([]);
+    // At a time that has passed already it was the last.
+    const past = await schedule();
+    await claim(past, { leaseMs: 0 });
+    await moveTo(past, 20);
+    await settle(past, last);
+    expect(await factsOf(past)).toMatchObject({
+      state: 'dead_lettered',
+      audits: [{ state: 'dead_lettered' }],
+    });
+  }
+});
+
+test('what was to be sent at once and is moved ahead before that has all its attempts', async () => {
+  const reminder = await schedule({ renewalDate: daysFromToday(90) });
+  await hastenDelivery(database.pool, { deliveryId: reminder.deliveryId, actor: 'test', trail: '{}' });
+  await moveTo(reminder, 60);
+  await moveTo(reminder, 20);
+  expect(await claim(reminder)).toMatchObject({ claim: { attempt: 1, attemptBase: 0 } });
 });
 
 test('what was delivered is not sent again', async () => {

@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { namesOf } from '../../src/broker/topology.ts';
 import { formatOverview, overviewView } from '../../src/cli/top/view.ts';
+import { watchOverviews } from '../../src/cli/top/watch.ts';
 import { type Overview, openOverviews } from '../../src/pipeline/reconcile/overview.ts';
+import { openPool } from '../../src/store/pool.ts';
+import { openWayToDatabase } from '../fault/support/cut-off.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
+import { recordLog } from '../support/recorded-log.ts';
 import { until } from '../support/until.ts';
 
 let product: TestProduct;
@@ -83,4 +87,30 @@ test('tells at what rate things are accepted', async () => {
     actor: 'test',
   });
   await until('a rate', async () => (await overviews.take()).rates.accepted > 0);
+});
+
+test('goes on through an outage of the database, with the last overview, its age and the reason', async () => {
+  const { proxy, config } = await openWayToDatabase(product);
+  const pool = openPool(config.database, recordLog().log);
+  const overviews = await openOverviews({ pool, publisher: undefined, names: namesOf('x') });
+  const shown: string[] = [];
+  const interrupted = new AbortController();
+  const watching = watchOverviews(overviews, {
+    refreshMs: 20,
+    signal: interrupted.signal,
+    show: (taken, stale) => shown.push(formatOverview(taken, stale)),
+  });
+  const isStale = (text: string | undefined): boolean => /^\d+\.\d s ago; none since: \S/m.test(text ?? '');
+  await until('an overview', () => shown.length > 0);
+  expect(isStale(shown[0])).toBe(false);
+  proxy.refuse(true);
+  proxy.cut();
+  await until('the last one with the reason', () => isStale(shown.at(-1)));
+  expect(shown.at(-1)).toContain('at risk: 1');
+  proxy.refuse(false);
+  await until('a new one', () => !isStale(shown.at(-1)));
+  interrupted.abort();
+  await watching;
+  await pool.end();
+  await proxy.close();
 });

@@ -5,9 +5,11 @@ import { namesOf } from '../../broker/topology.ts';
 import { type OverviewTaker, openOverviews } from '../../pipeline/reconcile/overview.ts';
 import { pause } from '../../runtime/backoff.ts';
 import type { Log } from '../../runtime/log.ts';
+import { complain } from '../complain.ts';
 import { type CommonOptions, type Context, inContext, withCommonOptions, withExamples } from '../context.ts';
 import { openDatabase } from '../parts.ts';
 import { formatOverview, overviewView } from './view.ts';
+import { watchOverviews } from './watch.ts';
 
 const REFRESH_MS = 2_000;
 /** The database's own counters are up to a second behind. */
@@ -54,12 +56,16 @@ async function watch(context: Context, overviews: OverviewTaker): Promise<void> 
     process.stdout.write(ENTER);
     context.scope.onStop(() => process.stdout.write(LEAVE));
   }
-  while (!interrupted.signal.aborted) {
-    const overview = await overviews.take();
-    if (isScreen) process.stdout.write(REDRAW);
-    context.print(overviewView(overview), () => formatOverview(overview));
-    await pause(REFRESH_MS, interrupted.signal);
-  }
+  await watchOverviews(overviews, {
+    refreshMs: REFRESH_MS,
+    signal: interrupted.signal,
+    show(overview, stale) {
+      // Whoever reads lines has the last one already.
+      if (stale !== undefined && !isScreen) return complain(`no newer overview: ${stale.reason}`);
+      if (isScreen) process.stdout.write(REDRAW);
+      context.print(overviewView(overview), () => formatOverview(overview, stale));
+    },
+  });
 }
 
 /** Undefined when the broker refuses us: the database has most of it. */

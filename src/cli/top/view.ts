@@ -1,5 +1,7 @@
 import type { Overview } from '../../pipeline/reconcile/overview.ts';
+import { scrub } from '../../runtime/log.ts';
 import { formatTable } from '../print.ts';
+import type { Staleness } from './watch.ts';
 
 /** An overview as programs read it. */
 export function overviewView(overview: Overview): object {
@@ -37,12 +39,13 @@ export function overviewView(overview: Overview): object {
   };
 }
 
-/** An overview for people, as lines. */
-export function formatOverview(overview: Overview): string {
+/** An overview for people, as lines; `stale`: why there is no newer one. */
+export function formatOverview(overview: Overview, stale?: Staleness): string {
   const { counts, rates, oldestMs, overdue } = overview;
   const about = overview.estimated ? ' (estimated)' : '';
   return [
     `duepost at ${overview.at.toISOString()}`,
+    ...(stale === undefined ? [] : [`${spell(stale.ageMs)} ago; none since: ${scrub(stale.reason)}`]),
     '',
     `deliveries${about}`,
     formatTable(Object.keys(counts), [Object.values(counts)]),
