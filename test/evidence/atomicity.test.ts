@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { moveDeliveries } from '../../src/store/moves.ts';
 import type { Pool } from '../../src/store/pool.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
 import type { Settlement } from '../../src/store/settlement.ts';
+import { claimOne, settlementOf } from '../support/attempts.ts';
 import { openDestination, publishTo, QUICK } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { dueNow } from '../support/reminders.ts';
@@ -59,36 +59,10 @@ async function everything(): Promise<string> {
 }
 
 const claim = (deliveryId: string) =>
-  claimDeliveries(pool, {
-    wakeUps: [{ deliveryId, attempt: 1 }],
-    leaseMs: 60_000,
-    timeoutMs: 500,
-    holder: 'test',
-    maxPerEndpoint: 10,
-    inHand: new Set(),
-    taken: new Map(),
-  });
+  claimOne(pool, deliveryId, { leaseMs: 60_000, timeoutMs: 500, maxPerEndpoint: 10 });
 
 const settle = (deliveryId: string, changes: Partial<Settlement>) =>
-  settleAttempts(
-    pool,
-    [
-      {
-        deliveryId,
-        attempt: 1,
-        revision: 1,
-        decision: 'deliver',
-        outcome: 'delivered',
-        endpointFailed: false,
-        gone: false,
-        handedBack: false,
-        retryAfterClamped: false,
-        trail: '{}',
-        ...changes,
-      },
-    ],
-    { holder: 'test', timeoutMs: 500 },
-  );
+  settleAttempts(pool, [settlementOf(deliveryId, changes)], { holder: 'test', timeoutMs: 500 });
 
 const move = (deliveryId: string, name: 'cancel' | 'replay' | 'miss') =>
   moveDeliveries(pool, { move: name, deliveryIds: [deliveryId], actor: 'test', trail: '{}', timeoutMs: 500 });

@@ -1,11 +1,11 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { createId, type IdPrefix } from '../../src/domain/ids.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import { ensurePartitions } from '../../src/store/migrate.ts';
 import { openPool, type Pool } from '../../src/store/pool.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
 import { insertEvents, insertReminders, type NewDelivery } from '../../src/store/sources.ts';
+import { claimOne } from '../support/attempts.ts';
 import { openTestDatabase } from '../support/database.ts';
 import { recordLog } from '../support/recorded-log.ts';
 
@@ -150,16 +150,11 @@ export async function openSimulation(): Promise<Simulation> {
       return delivery.deliveryId;
     },
     async deliver(deliveryId, status = 200) {
-      const verdicts = await claimDeliveries(pool, {
-        wakeUps: [{ deliveryId, attempt: 1 }],
+      const verdict = await claimOne(pool, deliveryId, {
         leaseMs: 5_000,
         timeoutMs: TIMEOUT_MS,
-        holder: 'test',
         maxPerEndpoint: 10,
-        inHand: new Set(),
-        taken: new Map(),
       });
-      const verdict = verdicts.get(deliveryId);
       if (verdict?.verdict !== 'claimed') throw new Error(`no claim: ${JSON.stringify(verdict)}`);
       const { claim } = verdict;
       const ok = status < 300;

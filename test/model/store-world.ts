@@ -1,12 +1,12 @@
 import type { DueProof } from '../../src/domain/calendar/calendars.ts';
 import { timingOf, writeTiming } from '../../src/pipeline/timing/timing.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { hastenDelivery } from '../../src/store/deliveries.ts';
 import { type Move, moveDeliveries } from '../../src/store/moves.ts';
 import { inTransaction } from '../../src/store/pool.ts';
 import { findReminder } from '../../src/store/reminders.ts';
 import { findBody, lockDelivery } from '../../src/store/reschedules.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
+import { claimOne } from '../support/attempts.ts';
 import { openDestination, publishTo } from '../support/flow.ts';
 import type { TestProduct } from '../support/product.ts';
 import { dueNow } from '../support/reminders.ts';
@@ -56,16 +56,14 @@ export async function openWorld(product: TestProduct): Promise<World> {
 
   return {
     async claim(n, { attempt, holder, knows }) {
-      const verdicts = await claimDeliveries(pool, {
-        wakeUps: [{ deliveryId: idOf(n), attempt }],
+      const verdict = await claimOne(pool, idOf(n), {
+        attempt,
         leaseMs: LEASE_HOURS * HOUR_MS,
         timeoutMs: TIMEOUT_MS,
         holder,
-        maxPerEndpoint: 32,
         inHand: new Set(knows ? deliveryIds : []),
-        taken: new Map(),
       });
-      return verdicts.get(idOf(n))?.verdict ?? 'nothing';
+      return verdict?.verdict ?? 'nothing';
     },
     async settle(n, { delayHours, deadReason, ...result }) {
       const settlement = {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createReminderAcceptor } from '../../src/pipeline/accept/reminders.ts';
 import { checkCalendarDrift, type DriftReport } from '../../src/pipeline/timing/calendar-drift.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { insertEndpoint } from '../../src/store/endpoints.ts';
 import type { Reminder } from '../../src/store/reminders.ts';
 import { calendarsWith } from '../domain/calendar/support.ts';
+import { claimOne } from '../support/attempts.ts';
 import { openTestDatabase, type TestDatabase } from '../support/database.ts';
 import { dueNow, recordAnnouncements } from '../support/reminders.ts';
 
@@ -54,14 +54,11 @@ beforeAll(async () => {
   shut = await schedule({ contractRef: 'shut', deadlineAt: new Date('2036-12-25T00:00:00Z') });
   sent = await schedule({ contractRef: 'sent' });
   await database.pool.query(`update delivery set due_at = now() where delivery_id = $1`, [sent.deliveryId]);
-  await claimDeliveries(database.pool, {
-    wakeUps: [{ deliveryId: sent.deliveryId, attempt: 1 }],
+  await claimOne(database.pool, sent.deliveryId, {
     leaseMs: 60_000,
     timeoutMs: TIMEOUT_MS,
     holder: 'worker@test',
     maxPerEndpoint: 10,
-    inHand: new Set(),
-    taken: new Map(),
   });
   await acceptor.close();
 });

@@ -14,7 +14,7 @@ import { createSettler } from '../../src/pipeline/deliver/settle.ts';
 import { feed } from '../../src/pipeline/reconcile/feed.ts';
 import { createSecretBox } from '../../src/pipeline/secrets.ts';
 import { recordInsteadOfSending } from '../../src/pipeline/shadow/sink.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
+import { claimOne } from '../support/attempts.ts';
 import { type Destination, inMs, openDestination, outcomeOf, publishTo, QUICK } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { recordAnnouncements } from '../support/reminders.ts';
@@ -280,14 +280,10 @@ test('a wake-up for what is claimed that long is not given up: nobody else would
   const { announced, announcer: recorder } = recordAnnouncements();
   const deliverer = openDeliverer({ announcer: { ...recorder, reachMs: announcer.reachMs } });
   const { deliveryId } = await publishTo(product, destination);
-  await claimDeliveries(product.parts.pool, {
-    wakeUps: [{ deliveryId, attempt: 1 }],
+  await claimOne(product.parts.pool, deliveryId, {
     leaseMs: announcer.reachMs * 2,
     timeoutMs: 2_000,
     holder: 'another',
-    maxPerEndpoint: 32,
-    inHand: new Set(),
-    taken: new Map(),
   });
   await deliverer.handle(wakeUp(deliveryId));
   expect(announced).toMatchObject([{ deliveryId, attempt: 2 }]);

@@ -4,10 +4,10 @@ import { connectPublisher } from '../../src/broker/publisher.ts';
 import { namesOf } from '../../src/broker/topology.ts';
 import type { EventRequest } from '../../src/pipeline/accept/events.ts';
 import { createReconciler, type ReconcileOptions } from '../../src/pipeline/reconcile/reconcile.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { resetWatermark } from '../../src/store/due.ts';
 import { type Move, moveDeliveries } from '../../src/store/moves.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
+import { claimOne, settlementOf } from '../support/attempts.ts';
 import { targetOf, throughPort } from '../support/broker.ts';
 import {
   type Destination,
@@ -126,34 +126,12 @@ test('what a resume that is under way will release is left to it', async () => {
 test('a delivery whose endpoint was deleted during its call ends, instead of being held for ever', async () => {
   const [deliveryId = ''] = await overdue({});
   const { pool } = product.parts;
-  const verdicts = await claimDeliveries(pool, {
-    wakeUps: [{ deliveryId, attempt: 1 }],
-    leaseMs: 60_000,
-    timeoutMs: 2_000,
-    holder: 'test',
-    maxPerEndpoint: 32,
-    inHand: new Set(),
-    taken: new Map(),
-  });
-  expect(verdicts.get(deliveryId)?.verdict).toBe('claimed');
+  const verdict = await claimOne(pool, deliveryId, { leaseMs: 60_000, timeoutMs: 2_000 });
+  expect(verdict?.verdict).toBe('claimed');
   await product.endpoints.remove(destination.name, { actor: 'test' });
   await settleAttempts(
     pool,
-    [
-      {
-        deliveryId,
-        attempt: 1,
-        revision: 1,
-        decision: 'retry',
-        outcome: 'retryable',
-        endpointFailed: true,
-        gone: false,
-        handedBack: false,
-        delayMs: 0,
-        retryAfterClamped: false,
-        trail: '{}',
-      },
-    ],
+    [settlementOf(deliveryId, { decision: 'retry', outcome: 'retryable', endpointFailed: true, delayMs: 0 })],
     { holder: 'test', timeoutMs: 2_000 },
   );
   expect(await statesOf([deliveryId])).toEqual(['held']);

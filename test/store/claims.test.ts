@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ClaimRequest, claimDeliveries } from '../../src/store/claims.ts';
+import type { ClaimRequest } from '../../src/store/claims.ts';
 import type { Verdict } from '../../src/store/verdict.ts';
+import { claimSome } from '../support/attempts.ts';
 import { type Destination, inMs, openDestination, outcomeOf, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 
@@ -26,16 +27,11 @@ async function claim(
   deliveryIds: readonly string[],
   request: Partial<ClaimRequest> = {},
 ): Promise<(Verdict | undefined)[]> {
-  const verdicts = await claimDeliveries(product.parts.pool, {
-    wakeUps: deliveryIds.map((deliveryId) => ({ deliveryId, attempt: 1 })),
-    leaseMs: 15_000,
-    timeoutMs: TIMEOUT_MS,
-    holder: 'test',
-    maxPerEndpoint: 32,
-    inHand: new Map(),
-    taken: new Map(),
-    ...request,
-  });
+  const verdicts = await claimSome(
+    product.parts.pool,
+    deliveryIds.map((deliveryId) => ({ deliveryId, attempt: 1 })),
+    { timeoutMs: TIMEOUT_MS, ...request },
+  );
   return deliveryIds.map((id) => verdicts.get(id));
 }
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
-import type { Settlement } from '../../src/store/settlement.ts';
+import { claimOne, settlementOf } from '../support/attempts.ts';
 import { openDestination, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 
@@ -16,28 +15,13 @@ afterAll(() => product.close());
 test('a result that is written again, because the first answer was lost, says what is to follow and changes nothing', async () => {
   const { receiver, name } = await openDestination(product);
   const { deliveryId } = await publishTo(product, { name }, { contractRef: 'pol-1' });
-  await claimDeliveries(product.parts.pool, {
-    wakeUps: [{ deliveryId, attempt: 1 }],
-    leaseMs: 15_000,
-    timeoutMs: 10_000,
-    holder: 'test',
-    maxPerEndpoint: 32,
-    inHand: new Map(),
-    taken: new Map(),
-  });
-  const result: Settlement = {
-    deliveryId,
-    attempt: 1,
-    revision: 1,
+  await claimOne(product.parts.pool, deliveryId);
+  const result = settlementOf(deliveryId, {
     decision: 'retry',
     outcome: 'retryable',
     endpointFailed: true,
-    gone: false,
-    handedBack: false,
     delayMs: 60_000,
-    retryAfterClamped: false,
-    trail: '{}',
-  };
+  });
   const by = { holder: 'test', timeoutMs: 10_000 };
   await settleAttempts(product.parts.pool, [result], by);
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { hastenDelivery } from '../../src/store/deliveries.ts';
 import { moveDeliveries } from '../../src/store/moves.ts';
 import { inTransaction, type Queryable } from '../../src/store/pool.ts';
 import { lockDelivery } from '../../src/store/reschedules.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
 import { flagAtRisk } from '../../src/store/watch/at-risk.ts';
+import { claimOne, settlementOf } from '../support/attempts.ts';
 import { type Destination, inMs, openDestination, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
@@ -104,27 +104,8 @@ test('so is a retry that somebody asked for', async () => {
 test('so is the result of an attempt', async () => {
   const { pool } = product.parts;
   await pool.query('update delivery set due_at = now() where delivery_id = $1', [deliveryId]);
-  await claimDeliveries(pool, {
-    wakeUps: [{ deliveryId, attempt: 1 }],
-    leaseMs: 15_000,
-    timeoutMs: 10_000,
-    holder: 'test',
-    maxPerEndpoint: 32,
-    inHand: new Map(),
-    taken: new Map(),
-  });
-  const result = {
-    deliveryId,
-    attempt: 1,
-    revision: 1,
-    decision: 'deliver',
-    outcome: 'delivered',
-    endpointFailed: false,
-    gone: false,
-    handedBack: false,
-    retryAfterClamped: false,
-    trail: '{}',
-  } as const;
+  await claimOne(pool, deliveryId);
+  const result = settlementOf(deliveryId);
   await writeAfterAnother((db) => settleAttempts(db, [result], { holder: 'test', timeoutMs: 10_000 }));
   expect(await readTrail()).toEqual({ events: ['schedule', 'at_risk', 'deliver'], inOrder: true });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { handBack } from '../../src/pipeline/deliver/unknown-outcome.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
 import { settleAttempts } from '../../src/store/settle.ts';
+import { claimOne } from '../support/attempts.ts';
 import { type Destination, inMs, openDestination, outcomeOf, publishTo } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 
@@ -23,16 +23,7 @@ afterAll(async () => {
 async function failToSend(deliveryId: string, attempt: number, delayMs = 30_000): Promise<void> {
   const { pool } = product.parts;
   await pool.query('update delivery set due_at = now() where delivery_id = $1', [deliveryId]);
-  const verdicts = await claimDeliveries(pool, {
-    wakeUps: [{ deliveryId, attempt }],
-    leaseMs: 15_000,
-    timeoutMs: TIMEOUT_MS,
-    holder: 'test',
-    maxPerEndpoint: 32,
-    inHand: new Map(),
-    taken: new Map(),
-  });
-  const verdict = verdicts.get(deliveryId);
+  const verdict = await claimOne(pool, deliveryId, { attempt, timeoutMs: TIMEOUT_MS });
   if (verdict?.verdict !== 'claimed') throw new Error(`${deliveryId}: ${verdict?.verdict}`);
   await settleAttempts(pool, [handBack(verdict.claim, { why: 'a fault', delayMs })], {
     holder: 'test',

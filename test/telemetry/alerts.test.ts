@@ -3,7 +3,7 @@ import { withConnection } from '../../src/broker/connection.ts';
 import { createManagement } from '../../src/broker/management.ts';
 import { namesOf } from '../../src/broker/topology.ts';
 import { startPracticeReceiver } from '../../src/receiver/practice.ts';
-import { claimDeliveries } from '../../src/store/claims.ts';
+import { claimOne } from '../support/attempts.ts';
 import { targetOf, throughPort } from '../support/broker.ts';
 import { startProxy } from '../support/proxy.ts';
 import { until } from '../support/until.ts';
@@ -178,16 +178,13 @@ test('a worker that dies in the middle of a call is seen by the claim that lapse
   const { parts, config } = opened.product;
   await opened.stopRole('worker');
   const deliveryId = await opened.send('customer-notices');
-  const verdicts = await claimDeliveries(parts.pool, {
-    wakeUps: [{ deliveryId, attempt: 1 }],
+  const verdict = await claimOne(parts.pool, deliveryId, {
     leaseMs: 1,
     timeoutMs: config.egress.timeoutMs,
     holder: 'worker@elsewhere',
     maxPerEndpoint: 1,
-    inHand: new Set(),
-    taken: new Map(),
   });
-  expect(verdicts.get(deliveryId)?.verdict).toBe('claimed');
+  expect(verdict?.verdict).toBe('claimed');
   await opened.startRole('worker');
   await opened.untilValue('duepost_wakeups_total', { verdict: 'lapsed' }, (n) => n === 1);
   await opened.untilValue('duepost_deliveries', { state: 'delivered' }, (n) => n === 2);
