@@ -207,7 +207,8 @@ export async function hastenDelivery(
           from delivery d
          where d.delivery_id = $1
            and d.state = any($4)
-           and d.due_at > now()
+           -- As in a claim: this one row is found by its id, and not among all that is due later.
+           and coalesce(d.due_at, '-infinity') > now()
            for no key update
       ), ${clockAfter('locked')}, hastened as (
         update delivery d

@@ -154,7 +154,7 @@ export async function listOpenReminders(db: Queryable, contractRef: string): Pro
         from reminder r
         join delivery d on d.delivery_id = r.delivery_id
        where r.contract_ref = $1
-         and d.due_at is not null
+         and d.ended_at is null
        order by r.reminder_id
        limit 10`,
     values: [contractRef],

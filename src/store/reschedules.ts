@@ -139,7 +139,7 @@ with clock as materialized (
          trail_sha256 = trail_hash(d.trail_sha256, d.trail_length + 1, c.at, $17, $14, $15)
     from clock c
    where d.delivery_id = $1
-     and d.due_at is not null
+     and d.ended_at is null
   returning d.delivery_id, d.state, d.attempt, d.contract_ref, d.due_at, d.trail_length, d.trail_sha256, c.at
 ), followed as (
   update reminder r

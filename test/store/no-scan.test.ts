@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { listEndpointsForTypes } from '../../src/store/endpoints.ts';
-import { inTransaction } from '../../src/store/pool.ts';
+import { inTransaction, type Queryable } from '../../src/store/pool.ts';
+import { claimSome } from '../support/attempts.ts';
 import { type Destination, inMs, openDestination, publishTo, QUICK } from '../support/flow.ts';
 import { openTestProduct, type TestProduct } from '../support/product.ts';
 import { until } from '../support/until.ts';
@@ -42,6 +43,23 @@ async function countScans(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ name, scans }) => [name, scans]));
 }
 
+/** How many rows of a table are read by what is done, in a transaction of its own. */
+function countReads(table: string, work: (db: Queryable) => Promise<void>): Promise<number> {
+  return inTransaction(product.parts.pool, async (db) => {
+    const countSoFar = async (): Promise<number> => {
+      const { rows } = await db.query<{ read: number }>({
+        text: `select (coalesce(idx_tup_fetch, 0) + seq_tup_read)::int as read
+                 from pg_stat_xact_user_tables where relname = $1`,
+        values: [table],
+      });
+      return rows[0]?.read ?? 0;
+    };
+    const before = await countSoFar();
+    await work(db);
+    return (await countSoFar()) - before;
+  });
+}
+
 test('accepting, delivering and retrying read no table from end to end', async () => {
   const stopFirst = await product.start(['worker']);
   await publish(WAITING, inMs(86_400_000));
@@ -69,19 +87,25 @@ test('who wants an event is found without reading all endpoints', async () => {
        from generate_series(1, 5000) as g`,
   );
   await pool.query('vacuum analyze endpoint');
-  const readBy = await inTransaction(pool, async (db) => {
-    const of = async (): Promise<number> => {
-      const { rows } = await db.query<{ read: number }>({
-        text: `select (coalesce(idx_tup_fetch, 0) + seq_tup_read)::int as read
-                 from pg_stat_xact_user_tables where relname = 'endpoint'`,
-        values: [],
-      });
-      return rows[0]?.read ?? 0;
-    };
-    const before = await of();
+  const read = await countReads('endpoint', async (db) => {
     const { endpoints } = await listEndpointsForTypes(db, ['other.7', 'other.*']);
     expect(endpoints).toHaveLength(50);
-    return (await of()) - before;
   });
-  expect(readBy).toBeLessThan(100);
+  expect(read).toBeLessThan(100);
+});
+
+test('what falls due all at once is claimed row by row, although statistics know nothing of it yet', async () => {
+  const { pool } = product.parts;
+  await pool.query('alter table delivery set (autovacuum_enabled = false)');
+  await pool.query('analyze delivery');
+  const { rows } = await pool.query<{ delivery_id: string }>(
+    `update delivery set due_at = now() - interval '1 second' where state = 'due' returning delivery_id`,
+  );
+  expect(rows.length).toBe(WAITING);
+  const some = rows.slice(0, 25).map(({ delivery_id: deliveryId }) => ({ deliveryId, attempt: 1 }));
+  const read = await countReads('delivery', async (db) => {
+    const verdicts = await claimSome(db, some);
+    expect([...verdicts.values()].map(({ verdict }) => verdict)).toEqual(some.map(() => 'claimed'));
+  });
+  expect(read).toBeLessThan(some.length * 10);
 });
